@@ -1,0 +1,35 @@
+package schema
+
+// AgentSpec is a resolved agent: what its file says, with defaults filled in. It travels in a run's open fact.
+type AgentSpec struct {
+	ID           string    `msgpack:"id" json:"id"`
+	Model        ModelSpec `msgpack:"model" json:"model"`
+	Instructions string    `msgpack:"instructions,omitempty" json:"instructions,omitempty"`
+	Tools        []string  `msgpack:"tools,omitempty" json:"tools,omitempty"` // names, globs, or queue/name
+	Limits       Limits    `msgpack:"limits" json:"limits"`
+	Parallel     Parallel  `msgpack:"parallel" json:"parallel"`
+}
+
+// ModelSpec names a model.
+type ModelSpec struct {
+	Provider string   `msgpack:"provider" json:"provider"` // openai, anthropic or replay
+	Name     string   `msgpack:"name" json:"name"`
+	Options  JSONText `msgpack:"options,omitempty" json:"options,omitempty"` // an object of request options, such as temperature
+}
+
+// Limits bound one exchange (MaxTokens: the whole run). 0 is no limit.
+type Limits struct {
+	MaxSteps    int   `msgpack:"max_steps" json:"max_steps"`         // model turns; default 20
+	WallClockMS int64 `msgpack:"wall_clock_ms" json:"wall_clock_ms"` // default 300000
+	MaxTokens   int64 `msgpack:"max_tokens" json:"max_tokens"`       // input plus output
+}
+
+// DefaultLimits are the limits of an agent that sets none: 20 steps, 5 minutes, any number of tokens.
+func DefaultLimits() Limits { return Limits{MaxSteps: 20, WallClockMS: 300_000} }
+
+// Parallel says how the calls of one turn are executed.
+type Parallel struct {
+	Calls     bool  `msgpack:"calls" json:"calls"`                               // parallelToolCalls: false is one after another
+	Max       int   `msgpack:"max,omitempty" json:"max,omitempty"`               // maxParallelToolCalls: at most so many under way; ≤ 0: no cap
+	TimeoutMS int64 `msgpack:"timeout_ms,omitempty" json:"timeout_ms,omitempty"` // toolCallTimeoutMillis, each call from its publish; ≤ 0: none
+}

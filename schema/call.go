@@ -1,0 +1,79 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Principal is on whose behalf a run acts.
+type Principal struct {
+	ID     string   `msgpack:"id,omitempty" json:"id,omitempty"`
+	Tenant string   `msgpack:"tenant,omitempty" json:"tenant,omitempty"`
+	Scopes []string `msgpack:"scopes,omitempty" json:"scopes,omitempty"`
+}
+
+// Budget is what a call and everything below it may still spend; 0 is no bound of its own.
+type Budget struct {
+	Steps  int     `msgpack:"steps,omitempty" json:"steps,omitempty"`
+	Tokens int64   `msgpack:"tokens,omitempty" json:"tokens,omitempty"`
+	Cost   float64 `msgpack:"cost,omitempty" json:"cost,omitempty"` // in US dollars
+}
+
+// Call is one tool call as it is published on the work stream. Its identity is (Run, Turn, Index); Label is only
+// the provider's name for it.
+type Call struct {
+	Payload
+	Run        string    `msgpack:"run" json:"run"`
+	Turn       int       `msgpack:"turn" json:"turn"`   // from 1
+	Index      int       `msgpack:"index" json:"index"` // from 0
+	Label      string    `msgpack:"label,omitempty" json:"label,omitempty"`
+	Tool       string    `msgpack:"tool" json:"tool"`
+	Source     string    `msgpack:"source,omitempty" json:"source,omitempty"` // where the tool came from, such as the name of an MCP server
+	Args       JSONText  `msgpack:"args" json:"args"`                         // an object
+	Bound      JSONText  `msgpack:"bound,omitempty" json:"bound,omitempty"`   // an object: values fixed on the server's side, never merged into Args
+	Agent      string    `msgpack:"agent,omitempty" json:"agent,omitempty"`
+	Principal  Principal `msgpack:"principal,omitempty" json:"principal,omitzero"`
+	Effect     string    `msgpack:"effect,omitempty" json:"effect,omitempty"`
+	Idempotent bool      `msgpack:"idempotent,omitempty" json:"idempotent,omitempty"`
+	TimeoutMS  int64     `msgpack:"timeout_ms,omitempty" json:"timeout_ms,omitempty"` // bound on running, in milliseconds
+	Digest     string    `msgpack:"digest,omitempty" json:"digest,omitempty"`         // of the tool's schema
+	Depth      int       `msgpack:"depth,omitempty" json:"depth,omitempty"`           // 0: called by a run that has no parent
+	Lineage    []string  `msgpack:"lineage,omitempty" json:"lineage,omitempty"`       // ids of the runs above
+	Budget     Budget    `msgpack:"budget,omitempty" json:"budget,omitzero"`
+}
+
+// DecodeCall reads a call and checks what every reader needs before it can even refuse it: run, turn, index and
+// tool are there and well formed. Absent arguments are {}.
+func DecodeCall(data []byte) (*Call, error) {
+	c := Call{Turn: -1, Index: -1}
+	if err := Decode(data, &c); err != nil {
+		return nil, fmt.Errorf("call: %w", err)
+	}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("call: %w: %w", ErrPayload, err)
+	}
+	if c.Args == "" {
+		c.Args = "{}"
+	}
+	return &c, nil
+}
+
+func (c *Call) check() error {
+	switch {
+	case !ValidID(c.Run):
+		return fmt.Errorf("run %.80q: want 1 to 64 of A-Z, a-z, 0-9, '_', '-'", c.Run)
+	case c.Turn < 0:
+		return errors.New("turn is missing or negative")
+	case c.Index < 0:
+		return errors.New("index is missing or negative")
+	case c.Tool == "":
+		return errors.New("tool is missing")
+	}
+	return nil
+}
+
+// Key of the one result of c when it ran on queue.
+func (c *Call) ResultKey(queue string) Key { return ResultKey(c.Turn, c.Index, queue) }
+
+// String returns the call's identity for logs and errors: run/turn.index.
+func (c *Call) String() string { return fmt.Sprintf("%s/%d.%d", c.Run, c.Turn, c.Index) }

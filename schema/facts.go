@@ -1,0 +1,119 @@
+package schema
+
+// The kinds of runs, Open.Kind.
+const (
+	RunAgent = "run"  // an agent's run
+	RunCall  = "call" // one call outside any run
+)
+
+// Open is a run's first fact: everything that another orchestrator needs to carry the run on.
+type Open struct {
+	Payload
+	Kind      string            `msgpack:"kind" json:"kind"`
+	Agent     *AgentSpec        `msgpack:"agent,omitempty" json:"agent,omitempty"`
+	Chain     string            `msgpack:"chain,omitempty" json:"chain,omitempty"` // digest of the agent's code chain; empty: none
+	Principal Principal         `msgpack:"principal,omitempty" json:"principal,omitzero"`
+	Parent    *CallRef          `msgpack:"parent,omitempty" json:"parent,omitempty"`
+	Trace     map[string]string `msgpack:"trace,omitempty" json:"trace,omitempty"` // W3C trace context of the run
+	AtMS      int64             `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"` // Unix ms
+}
+
+// CallRef names a call.
+type CallRef struct {
+	Run   string `msgpack:"run" json:"run"`
+	Turn  int    `msgpack:"turn" json:"turn"`
+	Index int    `msgpack:"index" json:"index"`
+}
+
+// What a ctl slot says.
+const (
+	CtlOwn  = "own"
+	CtlStop = "stop"
+)
+
+// Ctl is a numbered slot of control: who owns the run, or that it shall stop.
+type Ctl struct {
+	Payload
+	Act      string `msgpack:"act" json:"act"`
+	Instance string `msgpack:"instance,omitempty" json:"instance,omitempty"`
+	Seq      uint64 `msgpack:"seq,omitempty" json:"seq,omitempty"` // own: WORK sequence of the message that brought the run; 0: none
+	Why      string `msgpack:"why,omitempty" json:"why,omitempty"` // stop
+	AtMS     int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`
+}
+
+// Say is a message for the agent.
+type Say struct {
+	Payload
+	Role   string `msgpack:"role" json:"role"` // RoleUser or RoleSystem
+	Text   string `msgpack:"text" json:"text"`
+	Source string `msgpack:"source,omitempty" json:"source,omitempty"` // readers drop a repeated source
+	AtMS   int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`
+}
+
+// Begin says that a worker is about to start a run-once call.
+type Begin struct {
+	Payload
+	Instance string `msgpack:"instance" json:"instance"`
+	Delivery uint64 `msgpack:"delivery" json:"delivery"`
+	Seq      uint64 `msgpack:"seq" json:"seq"` // WORK sequence
+}
+
+// Back says that a worker gave a delivery back without having started it.
+type Back struct {
+	Payload
+	Instance string `msgpack:"instance" json:"instance"`
+	Reason   string `msgpack:"reason,omitempty" json:"reason,omitempty"`
+}
+
+// Sent is the k-th dispatch of a turn.
+type Sent struct {
+	Payload
+	Calls []SentCall `msgpack:"calls" json:"calls"`
+}
+
+// SentCall says under which WORK sequence a call was stored.
+type SentCall struct {
+	Index      int    `msgpack:"index" json:"index"`
+	Seq        uint64 `msgpack:"seq" json:"seq"`
+	DeadlineMS int64  `msgpack:"deadline_ms" json:"deadline_ms"` // server clock, Unix ms
+}
+
+// Reason is why an exchange ended.
+type Reason string
+
+// The reasons. A limit ends an exchange after one further turn without tools.
+const (
+	ReasonDone      Reason = "done"
+	ReasonMaxSteps  Reason = "max_steps"
+	ReasonWallClock Reason = "wall_clock"
+	ReasonTokens    Reason = "max_tokens"
+	ReasonRepeat    Reason = "repeated_call"
+	ReasonCancelled Reason = "cancelled"
+	ReasonAuth      Reason = "model_auth"             // the provider refused the key
+	ReasonContext   Reason = "model_context_overflow" // the prompt is larger than the model takes
+	ReasonRefused   Reason = "model_refused"          // the model or its provider refused the request
+	ReasonModel     Reason = "model_failed"           // the provider failed through all retries
+	ReasonEnd       Reason = "transcript_end"         // a replayed transcript has no more turns
+	ReasonNoTools   Reason = "tools_missing"          // a named tool has no worker
+)
+
+// Answer is the end of an exchange.
+type Answer struct {
+	Payload
+	Text   string `msgpack:"text" json:"text"`
+	Reason Reason `msgpack:"reason" json:"reason"`
+	Error  string `msgpack:"error,omitempty" json:"error,omitempty"` // what went wrong, for people
+	Turn   int    `msgpack:"turn" json:"turn"`                       // last turn of the exchange
+	Usage  Usage  `msgpack:"usage" json:"usage"`                     // of the exchange
+	AtMS   int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`
+}
+
+// Close is a run's last fact.
+type Close struct {
+	Payload
+	State string `msgpack:"state" json:"state"` // reason of the last answer, or "stopped"
+	Turns int    `msgpack:"turns" json:"turns"`
+	Calls int    `msgpack:"calls" json:"calls"`
+	Usage Usage  `msgpack:"usage" json:"usage"`
+	AtMS  int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`
+}

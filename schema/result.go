@@ -1,0 +1,64 @@
+package schema
+
+import "fmt"
+
+// Result is the one outcome of a call.
+type Result struct {
+	Payload
+	Run       string `msgpack:"run" json:"run"`
+	Turn      int    `msgpack:"turn" json:"turn"`
+	Index     int    `msgpack:"index" json:"index"`
+	OK        bool   `msgpack:"ok" json:"ok"`
+	Output    string `msgpack:"output" json:"output"`                             // text; on failure the line that the model reads
+	Error     *Error `msgpack:"error,omitempty" json:"error,omitempty"`           // nil when OK
+	Blob      string `msgpack:"blob,omitempty" json:"blob,omitempty"`             // name of the whole output in the object store, when Output is only a part
+	Size      int64  `msgpack:"size,omitempty" json:"size,omitempty"`             // bytes of the whole output when Output is only a part
+	Worker    string `msgpack:"worker,omitempty" json:"worker,omitempty"`         // instance that wrote it
+	Delivery  uint64 `msgpack:"delivery,omitempty" json:"delivery,omitempty"`     // delivery of the call that ran; 0: none did
+	QueuedMS  int64  `msgpack:"queued_ms,omitempty" json:"queued_ms,omitempty"`   // from stored to start, in milliseconds
+	StartedMS int64  `msgpack:"started_ms,omitempty" json:"started_ms,omitempty"` // server clock, Unix milliseconds; 0: never started
+	EndedMS   int64  `msgpack:"ended_ms,omitempty" json:"ended_ms,omitempty"`     // server clock, Unix milliseconds
+}
+
+// Error says why a call failed.
+type Error struct {
+	Type    ErrorType `msgpack:"type" json:"type"`
+	Message string    `msgpack:"message" json:"message"`
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Type, e.Message) }
+
+// Pending is what Execute returns when a call has no result yet.
+type Pending struct {
+	RetryAfterMS int64  // try again after so many milliseconds; 0: the caller's back-off
+	Reason       string // why, for logs and facts
+}
+
+// DecodeResult reads the result of a call from its payload and makes its text valid UTF-8.
+func DecodeResult(data []byte) (*Result, error) {
+	var r Result
+	if err := Decode(data, &r); err != nil {
+		return nil, fmt.Errorf("result: %w", err)
+	}
+	r.Output = CleanText(r.Output)
+	if r.Error != nil {
+		r.Error.Message = CleanText(r.Error.Message)
+	}
+	return &r, nil
+}
+
+// Done returns the result of a call that succeeded with output.
+func (c *Call) Done(output string) Result {
+	return Result{Run: c.Run, Turn: c.Turn, Index: c.Index, OK: true, Output: CleanText(output)}
+}
+
+// Fail returns the result of a call that failed: Output is the TOOL_ERROR line that the model reads.
+func (c *Call) Fail(t ErrorType, message string) Result {
+	e := &Error{Type: t, Message: CleanText(message)}
+	return Result{Run: c.Run, Turn: c.Turn, Index: c.Index, Error: e, Output: ToolError(e, c.Tool, c.Label)}
+}
+
+// Failf is Fail with a format.
+func (c *Call) Failf(t ErrorType, format string, args ...any) Result {
+	return c.Fail(t, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,27 @@
+package schema
+
+// Effects of a tool on the world, from the least to the most. An unknown effect counts as destructive.
+const (
+	EffectRead        = "read"
+	EffectWrite       = "write"
+	EffectNetwork     = "network"
+	EffectDestructive = "destructive"
+)
+
+// Tool is the definition of a tool: what the model sees of it and how it is run.
+type Tool struct {
+	Name        string   `msgpack:"name" json:"name"`
+	Description string   `msgpack:"description" json:"description"`
+	Parameters  JSONText `msgpack:"parameters" json:"parameters"`                     // JSON Schema 2020-12 of the arguments, an object; empty: any object
+	Idempotent  bool     `msgpack:"idempotent,omitempty" json:"idempotent,omitempty"` // may run more than once for one call; absent is the safe answer
+	Effect      string   `msgpack:"effect,omitempty" json:"effect,omitempty"`
+	TimeoutMS   int64    `msgpack:"timeout_ms,omitempty" json:"timeout_ms,omitempty"` // bound on running, in milliseconds; 0: none of its own
+	Queue       string   `msgpack:"queue,omitempty" json:"queue,omitempty"`           // queue whose workers have it
+	Digest      string   `msgpack:"digest,omitempty" json:"digest,omitempty"`         // Digest of Parameters
+}
+
+// WithDigest returns t with its Digest computed from Parameters.
+func (t Tool) WithDigest() Tool {
+	t.Digest = Digest([]byte(t.Parameters))
+	return t
+}
