@@ -23,12 +23,15 @@ type Payload struct {
 	V int `msgpack:"v" json:"v"`
 }
 
+// Encodable is a pointer to a payload type of this package.
+type Encodable interface{ stamp() }
+
 func (p *Payload) stamp()       { p.V = Version }
 func (p *Payload) version() int { return p.V }
 
 // Encode returns the msgpack form of a payload, a pointer to a struct that embeds Payload: a map with the keys of
 // the msgpack tags in the order of the struct. It sets the payload's version.
-func Encode(v interface{ stamp() }) ([]byte, error) {
+func Encode(v Encodable) ([]byte, error) {
 	v.stamp()
 	enc := msgpack.GetEncoder()
 	defer msgpack.PutEncoder(enc)
