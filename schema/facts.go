@@ -104,6 +104,7 @@ type Answer struct {
 	Reason Reason `msgpack:"reason" json:"reason"`
 	Error  string `msgpack:"error,omitempty" json:"error,omitempty"` // what went wrong, for people
 	Turn   int    `msgpack:"turn" json:"turn"`                       // last turn of the exchange
+	Say    int    `msgpack:"say,omitempty" json:"say,omitempty"`     // last say it answers
 	Usage  Usage  `msgpack:"usage" json:"usage"`                     // of the exchange
 	AtMS   int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`
 }
