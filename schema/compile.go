@@ -73,7 +73,7 @@ func compile(params JSONText) (c *compiled) {
 	if err != nil {
 		return &compiled{err: compileError(err)}
 	}
-	return &compiled{schema: sch, doc: doc}
+	return &compiled{schema: sch, doc: doc, shape: shapeOf(doc)}
 }
 
 // parseSchema returns the schema as a value, nil if any object will do.

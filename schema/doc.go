@@ -7,7 +7,12 @@
 //
 // A payload is a msgpack map (JSON is accepted everywhere) and is decoded without trusting its bytes:
 //
-//	data, _ := schema.Encode(&schema.Call{V: schema.Version, Run: schema.NewID(), Turn: 1, Tool: "read_file", Args: `{"path":"go.mod"}`})
-//	var call schema.Call
-//	err := schema.Decode(data, &call)
+//	data, err := schema.Encode(&schema.Call{Run: schema.NewID(), Turn: 1, Tool: "read_file", Args: `{"path":"go.mod"}`})
+//	…
+//	call, err := schema.DecodeCall(data)
+//
+// What a model wrote becomes calls with Normalise, and is checked against the tool's schema with a Validator:
+//
+//	calls := schema.Normalise(1, []schema.RawCall{{ID: "a", Name: "read_file", Args: `{"file_path": "go.mod"}`}})
+//	problem := schema.NewValidator().Check(tool, calls[0].Args) // missing property "path" (string) (got "file_path" instead)
 package schema

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tinylib/msgp/msgp"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -46,7 +45,7 @@ func Encode(v Encodable) ([]byte, error) {
 
 // Decode reads a payload into v, which is a pointer to one of this package's payload types. It takes msgpack and
 // JSON; the two cannot be confused, since a msgpack map never begins with '{' or white space. Unknown keys are
-// ignored. Hostile lengths and truncated bytes are errors that wrap ErrPayload.
+// ignored. Hostile lengths, truncated bytes and, in JSON, a key that occurs twice are errors that wrap ErrPayload.
 func Decode(data []byte, v any) (err error) {
 	if len(data) == 0 {
 		return fmt.Errorf("%w: empty", ErrPayload)
@@ -58,7 +57,7 @@ func Decode(data []byte, v any) (err error) {
 		}
 	}()
 	if IsJSON(data) {
-		err = json.Unmarshal(data, v)
+		err = decodeJSON(data, v)
 	} else {
 		err = decodeMsgpack(data, v)
 	}
@@ -75,22 +74,6 @@ func Decode(data []byte, v any) (err error) {
 func IsJSON(data []byte) bool {
 	t := bytes.TrimLeft(data, " \t\r\n")
 	return len(t) > 0 && t[0] == '{'
-}
-
-func decodeMsgpack(data []byte, v any) error {
-	// msgpack/v5 allocates what a length header asks for, which ends the process on five hostile bytes. Skip walks
-	// the whole value without allocating and refuses lengths that the bytes do not have.
-	rest, err := msgp.Skip(data)
-	if err != nil {
-		return err
-	}
-	if len(rest) != 0 {
-		return fmt.Errorf("%d bytes after the value", len(rest))
-	}
-	if c := data[0]; c&0xf0 != 0x80 && c != 0xde && c != 0xdf {
-		return errors.New("not a map")
-	}
-	return msgpack.Unmarshal(data, v)
 }
 
 // JSONText is JSON text inside a payload: a string in msgpack; in JSON a string or, for what is written by hand,
@@ -114,7 +97,7 @@ func (t *JSONText) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// CleanText returns s as valid UTF-8: each byte that is not part of a character becomes U+FFFD. Text that a tool or
+// CleanText returns s as valid UTF-8: each run of bytes that are no character becomes one U+FFFD. Text that a tool or
 // a model gives passes through it once, where it enters; a lone surrogate in a history makes a provider refuse
 // every later request.
 func CleanText(s string) string {
