@@ -1,0 +1,115 @@
+package loop
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// stateStopped is the state of a run that ended without an answer.
+const stateStopped = "stopped"
+
+// maxCloses bounds how often the close of a stopped run is tried again because another message came first.
+const maxCloses = 100
+
+// Close ends the run: it reads all facts once more, then writes close, provided no message came that this process
+// has not seen (ErrUnanswered). It waits for an exchange under way. Closing a closed run does nothing.
+func (r *Run) Close(ctx context.Context) error {
+	if errors.Is(r.ended(), ErrClosed) {
+		return nil
+	}
+	if err := r.acquire(ctx); err != nil {
+		if errors.Is(err, ErrClosed) || errors.Is(err, ErrStopped) {
+			return nil
+		}
+		return r.errorf("close", err)
+	}
+	defer r.release()
+	seen := r.state.Says()
+	if err := r.refresh(ctx); err != nil {
+		return r.errorf("close", err)
+	}
+	if r.state.Says() > seen {
+		return r.errorf("close", ErrUnanswered)
+	}
+	err := r.writeClose(ctx, r.lastReason())
+	if errors.Is(err, ErrUnanswered) {
+		return r.errorf("close", err)
+	}
+	if err != nil {
+		r.leave(err)
+		return r.errorf("close", err)
+	}
+	r.leave(ErrClosed)
+	return nil
+}
+
+// writeClose writes the last fact after a reading that must be complete: no newer owner, no open call.
+func (r *Run) writeClose(ctx context.Context, state string) error {
+	switch {
+	case r.state.Closed() != nil:
+		return nil
+	case r.taken() != nil:
+		return ErrFenced
+	}
+	if n := r.state.Turns(); len(r.state.OpenCalls(n)) > 0 {
+		return errors.New("calls of the last turn are open")
+	}
+	used, calls := r.state.Usage(1)
+	c := &schema.Close{State: state, Turns: r.state.Turns(), Calls: calls, Usage: used, AtMS: nowMS()}
+	err := r.write(ctx, schema.CloseKey(), c, schema.SayKey(r.state.Says()+1))
+	switch {
+	case errors.Is(err, schema.ErrExists):
+		return nil
+	case errors.Is(err, schema.ErrGuarded):
+		if err := r.refresh(ctx); err != nil {
+			return err
+		}
+		return ErrUnanswered
+	}
+	return err
+}
+
+// closeStopped closes a stopped run, whose calls have settled, whatever was said meanwhile.
+func (r *Run) closeStopped(ctx context.Context, state string) error {
+	if err := r.refresh(ctx); err != nil {
+		return err
+	}
+	err := r.writeClose(ctx, state)
+	for i := 0; errors.Is(err, ErrUnanswered) && i < maxCloses; i++ {
+		err = r.writeClose(ctx, state)
+	}
+	return err
+}
+
+func (r *Run) lastReason() string {
+	if a := r.state.Answer(r.state.Answers()); a != nil {
+		return string(a.Reason)
+	}
+	return stateStopped
+}
+
+// leave ends the run for this process, once.
+func (r *Run) leave(why error) {
+	r.endMu.Lock()
+	if r.end != nil {
+		r.endMu.Unlock()
+		return
+	}
+	r.end = why
+	r.endMu.Unlock()
+	r.unwatch()
+	e := Event{Type: EventRunEnd, Reason: schema.Reason(r.lastReason())}
+	if !errors.Is(why, ErrClosed) {
+		e.Error = why.Error()
+	}
+	r.events.emit(e)
+}
+
+// ended returns why the run is over for this process, nil while it is not.
+func (r *Run) ended() error {
+	r.endMu.Lock()
+	defer r.endMu.Unlock()
+	return r.end
+}

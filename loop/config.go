@@ -1,0 +1,81 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// finalTurn is the default of Config.FinalTurn.
+const finalTurn = 30 * time.Second
+
+// Config is what an Agent is made of. Agent, Model and either Bus or Journal and Dispatcher are required.
+type Config struct {
+	Agent      schema.AgentSpec
+	Model      Model
+	Journal    Journal
+	Dispatcher Dispatcher
+	Bus        interface { // sets Journal and Dispatcher where they are nil
+		Journal
+		Dispatcher
+	}
+	Registry  Registry // nil: no tools
+	Guards    []Guard
+	Events    func(Event)      // gets the runs' events, see Event; nil: nobody listens
+	Principal schema.Principal // on whose behalf the runs act
+	Instance  string           // id of this process; default: a fresh id
+	Logger    *slog.Logger     // default: nothing is logged
+	FinalTurn time.Duration    // bound on the turn that follows a limit; default 30 s
+	NoLimits  bool             // no limit of Agent.Limits and no repeat limit applies: for replaying a transcript
+}
+
+// withDefaults fills in what may be left out.
+func (c Config) withDefaults() Config {
+	if c.Bus != nil {
+		if c.Journal == nil {
+			c.Journal = c.Bus
+		}
+		if c.Dispatcher == nil {
+			c.Dispatcher = c.Bus
+		}
+	}
+	if c.Instance == "" {
+		c.Instance = schema.NewID()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.FinalTurn == 0 {
+		c.FinalTurn = finalTurn
+	}
+	return c
+}
+
+// validate names everything that is missing or wrong, not only the first.
+func (c Config) validate() error {
+	l := c.Agent.Limits
+	checks := []struct {
+		bad bool
+		say string
+	}{
+		{c.Agent.ID == "", "Agent.ID is missing"},
+		{c.Model == nil, "Model is missing"},
+		{c.Journal == nil, "Journal is missing (or set Bus)"},
+		{c.Dispatcher == nil, "Dispatcher is missing (or set Bus)"},
+		{!schema.ValidID(c.Instance), fmt.Sprintf("Instance %.80q: want 1 to 64 of A-Z, a-z, 0-9, '_', '-'", c.Instance)},
+		{c.FinalTurn < 0, "FinalTurn is negative"},
+		{l.MaxSteps < 0 || l.WallClockMS < 0 || l.MaxTokens < 0, "a limit of Agent.Limits is negative (0 is no limit)"},
+		{slices.Contains(c.Guards, nil), "a guard is nil"},
+	}
+	var errs []error
+	for _, check := range checks {
+		if check.bad {
+			errs = append(errs, errors.New(check.say))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,21 @@
+package loop
+
+import "errors"
+
+// Errors of a run. All but ErrUnanswered mean that the run is over for this process.
+var (
+	// ErrRunExists is returned by Start for an id that is taken.
+	ErrRunExists = errors.New("run exists")
+	// ErrFenced: another owner has taken the run. This process writes nothing more to it.
+	ErrFenced = errors.New("another owner has taken the run")
+	// ErrStopped: a stop slot stands in the run. Its calls are settled and it is closed.
+	ErrStopped = errors.New("the run was stopped")
+	// ErrClosed: the run is closed.
+	ErrClosed = errors.New("the run is closed")
+	// ErrUnanswered is returned by Close when a message came that this process had not seen. Work answers it; a second
+	// Close closes regardless.
+	ErrUnanswered = errors.New("a message came that is not answered")
+)
+
+// errWallClock is the cause of contexts that the wall clock of an exchange ends.
+var errWallClock = errors.New("the exchange's wall clock ran out")

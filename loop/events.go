@@ -1,0 +1,124 @@
+package loop
+
+import (
+	"sync"
+	"time"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// EventType says what happened.
+type EventType string
+
+// The types of events, in the order in which they come:
+//
+//	run_start
+//	  ( step_start model_request ( model_retry | model_delta )* model_response
+//	      tool_call*  ( tool_progress | tool_settled | tool_result )*
+//	    error? final_output? step_end )*
+//	run_end
+//
+// Every start has its end, also on failure: step_start its step_end, model_request its model_response, tool_call its
+// tool_settled and tool_result, run_start its run_end.
+const (
+	EventRunStart      EventType = "run_start"
+	EventStepStart     EventType = "step_start"     // a turn begins; Reason: the limit, when it is the last one, without tools
+	EventModelRequest  EventType = "model_request"  // the model is asked
+	EventModelRetry    EventType = "model_retry"    // the request failed (Error) and is sent again after WaitMS; what deltas said is void
+	EventModelDelta    EventType = "model_delta"    // a piece of Text or Reasoning
+	EventModelResponse EventType = "model_response" // the whole answer, or Error
+	EventToolCall      EventType = "tool_call"      // once per call, in call order, valid or not
+	EventToolProgress  EventType = "tool_progress"  // what a running call reports (Text)
+	EventToolSettled   EventType = "tool_settled"   // a result is there; in the order of arrival
+	EventToolResult    EventType = "tool_result"    // a result is in the memory; strictly in call order. Text: what the model reads
+	EventStepEnd       EventType = "step_end"
+	EventFinalOutput   EventType = "final_output" // the answer of an exchange, with its Reason
+	EventError         EventType = "error"        // what failed, in Error
+	EventRunEnd        EventType = "run_end"      // nothing follows; Error: the run was not closed here, or not in order
+)
+
+// Event is one entry of the stream that a run tells about itself. It is for eyes and tests: facts are the record.
+type Event struct {
+	Run       string         `json:"run"`
+	Seq       uint64         `json:"seq"` // from 1 in each run, without a gap
+	Time      time.Time      `json:"time"`
+	Type      EventType      `json:"type"`
+	Exchange  int            `json:"exchange,omitempty"` // number of the answer being worked on, from 1
+	Turn      int            `json:"turn,omitempty"`     // from 1
+	Call      *CallInfo      `json:"call,omitempty"`     // tool_*
+	Result    *schema.Result `json:"result,omitempty"`   // tool_settled, tool_result; absent when the transport failed
+	Text      string         `json:"text,omitempty"`
+	Reasoning string         `json:"reasoning,omitempty"`  // model_delta
+	Messages  int            `json:"messages,omitempty"`   // model_request: how many it holds
+	Tools     int            `json:"tools,omitempty"`      // model_request: how many the model sees
+	Calls     int            `json:"calls,omitempty"`      // model_response: how many it asks for
+	Model     string         `json:"model,omitempty"`      // model_response: who answered
+	Finish    schema.Finish  `json:"finish,omitempty"`     // model_response
+	Usage     *schema.Usage  `json:"usage,omitempty"`      // model_response: of the request; final_output: of the exchange
+	Attempt   int            `json:"attempt,omitempty"`    // model_retry: the attempt that follows, from 2
+	WaitMS    int64          `json:"wait_ms,omitempty"`    // model_retry: milliseconds until then
+	ElapsedMS int64          `json:"elapsed_ms,omitempty"` // the ends: milliseconds since their start
+	Reason    schema.Reason  `json:"reason,omitempty"`     // final_output, run_end; step_start of a last turn
+	Error     string         `json:"error,omitempty"`
+}
+
+// CallInfo names a call in an event.
+type CallInfo struct {
+	Index  int             `json:"index"` // from 0
+	Label  string          `json:"label"`
+	Tool   string          `json:"tool"`
+	Queue  string          `json:"queue"`
+	Args   schema.JSONText `json:"args,omitempty"`   // tool_call only
+	Action schema.Action   `json:"action,omitempty"` // what was decided; tool_call only
+}
+
+// emitter numbers the events of a run and hands them to the sink one at a time.
+type emitter struct {
+	mu   sync.Mutex
+	run  string
+	sink func(Event)
+	seq  uint64
+}
+
+func (e *emitter) emit(ev Event) {
+	if e.sink == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.send(ev)
+}
+
+func (e *emitter) send(ev Event) {
+	e.seq++
+	ev.Run, ev.Seq, ev.Time = e.run, e.seq, time.Now()
+	e.sink(ev)
+}
+
+// gate lets events of others (a model's deltas, a call's progress) through until it is shut: a straggler must not
+// come after the end of what it belongs to.
+type gate struct {
+	to   *emitter
+	shut bool // guarded by to.mu
+}
+
+func (g *gate) emit(ev Event) {
+	if g.to.sink == nil {
+		return
+	}
+	g.to.mu.Lock()
+	defer g.to.mu.Unlock()
+	if !g.shut {
+		g.to.send(ev)
+	}
+}
+
+// close shuts the gate and emits ev, the end, as one step.
+func (g *gate) close(ev Event) {
+	g.to.mu.Lock()
+	defer g.to.mu.Unlock()
+	g.shut = true
+	if g.to.sink != nil {
+		g.to.send(ev)
+	}
+}

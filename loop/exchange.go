@@ -1,0 +1,165 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// exchange is the work from a message to its answer. One goroutine runs it.
+type exchange struct {
+	*Run
+	ctx   context.Context // for writing and for guards: ends with the caller's
+	stop  *stopper
+	k     int // number of the answer
+	first int // its first turn
+	until time.Time
+	tally tally
+}
+
+// exchange works until an answer is written. The token of r.working is held.
+func (r *Run) exchange(ctx context.Context) (schema.Answer, error) {
+	x := &exchange{Run: r, ctx: ctx, k: r.state.Answers() + 1, first: r.state.Turns() + 1}
+	if ms := r.agent.cfg.Agent.Limits.WallClockMS; ms > 0 && !r.agent.cfg.NoLimits {
+		x.until = time.Now().Add(time.Duration(ms) * time.Millisecond)
+	}
+	x.stop = r.watchStop(ctx)
+	answer, err := x.run()
+	if why := x.stop.end(); why != nil && !errors.Is(err, ErrFenced) {
+		err = why // a stop slot stands in the run, even if the answer came first
+	}
+	if err == nil {
+		return answer, nil
+	}
+	if errors.Is(err, ErrStopped) {
+		answer, err = x.stopRun(answer, err)
+	}
+	r.leave(err)
+	return answer, r.errorf("work", err)
+}
+
+// stopRun ends a stopped run, whose calls have settled. err stays the reason, unless the close fails.
+func (x *exchange) stopRun(answer schema.Answer, err error) (schema.Answer, error) {
+	state := stateStopped
+	if x.ctx.Err() != nil {
+		state = string(schema.ReasonCancelled)
+	}
+	if answer.Reason == "" {
+		used, _ := x.state.Usage(x.first)
+		answer = schema.Answer{Reason: schema.ReasonCancelled, Error: err.Error(), Turn: x.state.Turns(), Usage: used, AtMS: nowMS()}
+	}
+	if cerr := x.closeStopped(x.ctx, state); cerr != nil {
+		return answer, fmt.Errorf("%w; close: %w", err, cerr)
+	}
+	return answer, err
+}
+
+// run takes turns until one of them ends the exchange.
+func (x *exchange) run() (schema.Answer, error) {
+	for {
+		if x.stop.model.Err() != nil { // a stopped run asks no model
+			return schema.Answer{}, context.Cause(x.stop.model)
+		}
+		limit := x.limit()
+		if limit != "" {
+			if err := x.announce(limit); err != nil {
+				return schema.Answer{}, err
+			}
+		}
+		answer, err := x.step(limit)
+		if err != nil || answer != nil {
+			return deref(answer), err
+		}
+	}
+}
+
+func deref(a *schema.Answer) schema.Answer {
+	if a == nil {
+		return schema.Answer{}
+	}
+	return *a
+}
+
+// limit returns the reason of a limit that is reached, "" while there is none.
+func (x *exchange) limit() schema.Reason {
+	if x.agent.cfg.NoLimits {
+		return ""
+	}
+	l := x.agent.cfg.Agent.Limits
+	all, _ := x.state.Usage(1)
+	switch {
+	case x.tally.repeated:
+		return schema.ReasonRepeat
+	case l.MaxSteps > 0 && x.state.Turns()-x.first+1 >= l.MaxSteps:
+		return schema.ReasonMaxSteps
+	case l.MaxTokens > 0 && all.Total() >= l.MaxTokens:
+		return schema.ReasonTokens
+	case !x.until.IsZero() && !time.Now().Before(x.until):
+		return schema.ReasonWallClock
+	}
+	return ""
+}
+
+// announce tells the model that a limit is reached. The source makes it one message however often it is written.
+func (x *exchange) announce(limit schema.Reason) error {
+	text := fmt.Sprintf("%s No tool can be called any more. Answer now with what you have, and say what is missing.", x.limitText(limit))
+	s := schema.Say{Role: schema.RoleSystem, Text: text, Source: fmt.Sprintf("limit:%s:%d", limit, x.k)}
+	_, err := x.tell(x.ctx, s)
+	return err
+}
+
+func (x *exchange) limitText(limit schema.Reason) string {
+	l := x.agent.cfg.Agent.Limits
+	switch limit {
+	case schema.ReasonMaxSteps:
+		return fmt.Sprintf("The limit of %d steps is reached.", l.MaxSteps)
+	case schema.ReasonTokens:
+		return fmt.Sprintf("The limit of %d tokens is reached.", l.MaxTokens)
+	case schema.ReasonWallClock:
+		return fmt.Sprintf("The time limit of %s is reached.", time.Duration(l.WallClockMS)*time.Millisecond)
+	default:
+		return x.tally.text
+	}
+}
+
+// finish writes the answer that ends the exchange.
+func (x *exchange) finish(text string, reason schema.Reason, why string) (*schema.Answer, error) {
+	used, _ := x.state.Usage(x.first)
+	a := &schema.Answer{
+		Text: text, Reason: reason, Error: why, Turn: x.state.Turns(), Say: x.covered(), Usage: used, AtMS: nowMS(),
+	}
+	if err := x.guarded(schema.AnswerKey(x.k), a); err != nil {
+		return nil, err
+	}
+	x.emit(Event{Type: EventFinalOutput, Text: text, Reason: reason, Usage: &used, Error: why})
+	return a, nil
+}
+
+// covered returns the last say that the exchange answers: the last one its last turn saw, or, when it failed before
+// any turn, the last one there is.
+func (x *exchange) covered() int {
+	if n := x.state.Turns(); n >= x.first {
+		return x.state.Turn(n).Say
+	}
+	return x.state.Says()
+}
+
+// guarded writes a fact that a newer ctl slot refuses.
+func (x *exchange) guarded(key schema.Key, p schema.Encodable) error {
+	err := x.write(x.ctx, key, p, schema.CtlKey(x.own+1))
+	switch {
+	case errors.Is(err, schema.ErrGuarded):
+		return x.refused(x.ctx)
+	case errors.Is(err, schema.ErrExists):
+		return ErrFenced // only an owner writes such facts, and it was not this one
+	}
+	return err
+}
+
+func (x *exchange) emit(e Event) {
+	e.Exchange = x.k
+	x.events.emit(e)
+}

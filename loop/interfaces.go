@@ -1,0 +1,57 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"github.com/jetcrew/jetcrew/loop/model"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Journal records and reads the facts of runs. All methods may be called concurrently. The caller bounds each call
+// with its context.
+type Journal interface {
+	// Append records payload as the fact key of run, once, and returns its sequence. unless names a fact that must be
+	// absent (the zero Key: none). Errors, to be told apart by errors.Is: schema.ErrExists, schema.ErrGuarded;
+	// anything else is trouble with the transport.
+	Append(ctx context.Context, run string, key schema.Key, payload schema.Encodable, unless schema.Key) (seq uint64, err error)
+	// Facts returns all facts of run in stored order, at least up to the sequence upto: that of a fact the caller wrote,
+	// which makes it a barrier; 0: none.
+	Facts(ctx context.Context, run string, upto uint64) ([]schema.Fact, error)
+	// Watch makes this process hear the run until stop is called, which returns when heard is not running any more.
+	// heard gets the ctl, say and close facts; they are hints, may be lost or come twice. heard must not block.
+	Watch(ctx context.Context, run string, heard func(schema.Fact)) (stop func(), err error)
+}
+
+// Dispatcher has calls executed. It may be called concurrently.
+type Dispatcher interface {
+	// Dispatch publishes a decided call to queue and returns its one recorded result. within bounds waiting plus
+	// running, from the publish (0: the call's timeout, or 300 s). A cancelled ctx stops the call, which still settles:
+	// the result is then Cancelled or OutcomeUnknown. What the call reports goes to the sink of schema.WithProgress in
+	// ctx. The error says that the transport is gone; a call that fails is a result.
+	Dispatch(ctx context.Context, call *schema.Call, queue string, within time.Duration) (schema.Result, error)
+}
+
+// Registry says what the model sees now. It is asked before each turn and must be cheap. An error ends the exchange
+// with schema.ReasonNoTools.
+type Registry interface {
+	Tools(ctx context.Context) ([]schema.Tool, error)
+}
+
+// Model answers requests; it is not asked again before it has returned. It must return when ctx ends. Failures are
+// *model.Error, or model.ErrEnd when a recorded model has no more answers.
+type Model interface {
+	Generate(ctx context.Context, req *model.Request) (*model.Response, error)
+}
+
+// Guard decides about calls before their turn is written, and may change what memory shows of their results. Guards
+// form a chain in the order of Config.Guards. Their methods are called by one goroutine per run.
+type Guard interface {
+	// Decide returns what is to become of a call that is structurally valid. The zero Action and ActionAllow let it
+	// go on to the next guard; the first other decision wins. It may set call.Bound, and call.Args, which are then
+	// validated again; other changes are undone. A panic is a denial.
+	Decide(ctx context.Context, call *schema.TurnCall) schema.Decision
+	// Settle sees the result of a call that was let through, and what the guards before it made of its text. changed
+	// says that memory shows view instead. A panic withholds the output.
+	Settle(ctx context.Context, call *schema.TurnCall, result *schema.Result) (view string, changed bool)
+}

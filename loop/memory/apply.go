@@ -1,0 +1,88 @@
+package memory
+
+import (
+	"fmt"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Apply decodes a fact and adds it. Order and repetition do not matter, and kinds that memory does not use are
+// ignored. An undecodable fact is an error that names it and wraps schema.ErrPayload; its key is taken for ever, so
+// when strangers may have written it (a worker its result, anybody a say) a stand-in takes its place and the run
+// can go on.
+func (r *Run) Apply(f schema.Fact) error {
+	if !kept(f.Key.Kind) {
+		return nil
+	}
+	p, err := decode(f)
+	if p != nil {
+		r.Put(f.Key, p)
+	}
+	if err != nil {
+		return fmt.Errorf("fact %s of run %s: %w", f.Key, f.Run, err)
+	}
+	return nil
+}
+
+// kept tells whether memory uses facts of this kind.
+func kept(k schema.Kind) bool {
+	switch k {
+	case schema.KindOpen, schema.KindCtl, schema.KindSay, schema.KindTurn, schema.KindResult, schema.KindView,
+		schema.KindAnswer, schema.KindClose:
+		return true
+	}
+	return false
+}
+
+func decode(f schema.Fact) (schema.Encodable, error) {
+	switch f.Key.Kind {
+	case schema.KindOpen:
+		return decodeInto(f, new(schema.Open))
+	case schema.KindCtl:
+		return decodeInto(f, new(schema.Ctl))
+	case schema.KindSay:
+		return decodeSay(f)
+	case schema.KindTurn:
+		return decodeInto(f, new(schema.Turn))
+	case schema.KindResult:
+		return decodeResult(f)
+	case schema.KindView:
+		return decodeInto(f, new(schema.View))
+	case schema.KindAnswer:
+		return decodeInto(f, new(schema.Answer))
+	default:
+		return decodeInto(f, new(schema.Close))
+	}
+}
+
+func decodeInto[T schema.Encodable](f schema.Fact, p T) (schema.Encodable, error) {
+	if err := schema.Decode(f.Data, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// decodeSay lets only the roles through that a say may have: an assistant or tool message out of nowhere would break
+// the pairing of calls and results. The stand-in has no role and is left out of the messages.
+func decodeSay(f schema.Fact) (schema.Encodable, error) {
+	s := new(schema.Say)
+	if err := schema.Decode(f.Data, s); err != nil {
+		return &schema.Say{}, err
+	}
+	s.Text = schema.CleanText(s.Text)
+	if s.Role != schema.RoleSystem {
+		s.Role = schema.RoleUser
+	}
+	return s, nil
+}
+
+func decodeResult(f schema.Fact) (schema.Encodable, error) {
+	r, err := schema.DecodeResult(f.Data)
+	if err != nil {
+		e := &schema.Error{Type: schema.OutcomeUnknown, Message: "the worker's result could not be read"}
+		return &schema.Result{Run: f.Run, Turn: f.Key.N, Index: f.Key.I, Error: e}, err
+	}
+	// The subject decides whose result it is; a payload that names another call is not credited to that one.
+	r.Run, r.Turn, r.Index = f.Run, f.Key.N, f.Key.I
+	return r, nil
+}

@@ -1,0 +1,128 @@
+package memory
+
+import (
+	"strings"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// noName stands in a message for a blank tool name, which providers refuse in a history.
+const noName = "tool"
+
+// Messages returns the next prompt: the instructions as the system message, then says where the model saw them, then
+// each turn followed by one tool message per call, in call order. It ends with the last complete round: a turn with
+// an open call, and what comes after it, is left out.
+func (r *Run) Messages() []schema.Message {
+	msgs, _ := r.Prompt()
+	return msgs
+}
+
+// Prompt returns Messages, and the number of the last say among them.
+func (r *Run) Prompt() (msgs []schema.Message, said int) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	b := prompt{run: r}
+	b.instructions()
+	for n := 1; n <= r.turns; n++ {
+		t := lookup[schema.Turn](r, schema.TurnKey(n))
+		b.sayUpTo(t.Say)
+		if !b.round(n, t) {
+			return b.msgs, b.said
+		}
+	}
+	b.sayUpTo(r.says)
+	return b.msgs, b.said
+}
+
+// prompt is a prompt being put together; its run's lock is held.
+type prompt struct {
+	run  *Run
+	msgs []schema.Message
+	said int // the last say that is in
+	seen sources
+}
+
+func (b *prompt) instructions() {
+	o := lookup[schema.Open](b.run, schema.OpenKey())
+	if o != nil && o.Agent != nil && strings.TrimSpace(o.Agent.Instructions) != "" {
+		b.msgs = append(b.msgs, schema.Message{Role: schema.RoleSystem, Text: o.Agent.Instructions})
+	}
+}
+
+func (b *prompt) sayUpTo(k int) {
+	for b.said < min(k, b.run.says) {
+		b.said++
+		if s := lookup[schema.Say](b.run, schema.SayKey(b.said)); b.seen.fresh(s) {
+			b.msgs = append(b.msgs, schema.Message{Role: s.Role, Text: s.Text})
+		}
+	}
+}
+
+// round adds turn n with its results; false: a call of it is open, nothing was added.
+func (b *prompt) round(n int, t *schema.Turn) bool {
+	m := schema.Message{Role: schema.RoleAssistant, Text: t.Text, Items: t.Items}
+	results := make([]schema.Message, 0, len(t.Calls))
+	for i, c := range t.Calls {
+		r := b.run.result(n, i, t)
+		if r == nil {
+			return false
+		}
+		name := c.Tool
+		if strings.TrimSpace(name) == "" {
+			name = noName
+		}
+		m.Calls = append(m.Calls, schema.MessageCall{Label: c.Label, Name: name, Args: string(c.Args)})
+		results = append(results, schema.Message{Role: schema.RoleTool, Text: b.text(n, i, c, r), Label: c.Label, Name: name, Error: !r.OK})
+	}
+	b.msgs = append(append(b.msgs, m), results...)
+	return true
+}
+
+// text is what the model reads of a result: the view if there is one; and a failure always says something (A13).
+func (b *prompt) text(n, i int, c schema.TurnCall, r *schema.Result) string {
+	if v := lookup[schema.View](b.run, schema.ViewKey(n, i)); v != nil {
+		return v.Text
+	}
+	if r.OK || strings.TrimSpace(r.Output) != "" {
+		return r.Output
+	}
+	e := r.Error
+	if e == nil {
+		e = &schema.Error{Type: schema.ToolFailed}
+	}
+	return schema.ToolError(e, c.Tool, c.Label)
+}
+
+// Text returns what the model reads of call i of turn n; ok is false while the call is open.
+func (r *Run) Text(n, i int) (text string, ok bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	t := lookup[schema.Turn](r, schema.TurnKey(n))
+	if t == nil || i < 0 || i >= len(t.Calls) {
+		return "", false
+	}
+	res := r.result(n, i, t)
+	if res == nil {
+		return "", false
+	}
+	b := prompt{run: r}
+	return b.text(n, i, t.Calls[i], res), true
+}
+
+// sources are the sources of the says so far: a writer that is not sure whether its say was stored says it again
+// under the same source, and only the first counts.
+type sources map[string]bool
+
+// fresh tells whether s is to be read, and notes its source.
+func (seen *sources) fresh(s *schema.Say) bool {
+	if s.Role == "" || s.Source != "" && (*seen)[s.Source] {
+		return false
+	}
+	if *seen == nil {
+		*seen = make(sources)
+	}
+	if s.Source != "" {
+		(*seen)[s.Source] = true
+	}
+	return true
+}

@@ -1,0 +1,122 @@
+package loop
+
+import (
+	"fmt"
+
+	"github.com/sourcegraph/conc/panics"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// maxToolName bounds the name of an invented tool in the history, in bytes.
+const maxToolName = 256
+
+// plan puts the calls of an answer into turn t, each in its slot with its decision: normalised, its tool found, its
+// arguments validated, then the guards asked. block, if not nil, is the decision about all of them.
+func (x *exchange) plan(t *schema.Turn, raw []schema.RawCall, tools []schema.Tool, block *schema.Decision) {
+	t.Calls = schema.Normalise(t.N, raw)
+	for i := range t.Calls {
+		c := &t.Calls[i]
+		switch {
+		case block != nil:
+			c.Decision = *block
+		default:
+			x.decide(c, tools)
+		}
+		if c.Decision.Action != schema.ActionAllow {
+			c.Queue = schema.QueueNone
+		}
+		c.Tool = schema.Cut(schema.CleanText(c.Tool), maxToolName)
+	}
+}
+
+// decide takes the decision about one call.
+func (x *exchange) decide(c *schema.TurnCall, tools []schema.Tool) {
+	tool, err := find(c, tools)
+	if err != nil {
+		c.Decision = invalid(err)
+		return
+	}
+	c.Queue, c.Effect, c.Idempotent, c.TimeoutMS, c.Digest = tool.Queue, tool.Effect, tool.Idempotent, tool.TimeoutMS, tool.Digest
+	c.WithinMS = max(0, x.agent.cfg.Agent.Parallel.TimeoutMS)
+	if c.Decision.Action == schema.ActionInvalid {
+		return // the arguments are no object
+	}
+	if err := x.check(c, tool); err != nil {
+		c.Decision = invalid(err)
+		return
+	}
+	x.askGuards(c, tool)
+}
+
+// check validates what a call would be published with.
+func (x *exchange) check(c *schema.TurnCall, tool *schema.Tool) *schema.Error {
+	if err := schema.CheckQueue(tool.Queue); err != nil {
+		return &schema.Error{Type: schema.NoWorker, Message: fmt.Sprintf("tool %s has no workers", tool.Name)}
+	}
+	return x.agent.validator.Check(tool, c.Args)
+}
+
+// find returns the tool that a call means. A name that is wrong in a way that leaves only one tool is repaired, and
+// the call says so.
+func find(c *schema.TurnCall, tools []schema.Tool) (*schema.Tool, *schema.Error) {
+	known := make([]string, len(tools))
+	for i := range tools {
+		if tools[i].Name == c.Tool {
+			return &tools[i], nil
+		}
+		known[i] = tools[i].Name
+	}
+	name, ok := schema.Resolve(c.Tool, known)
+	if !ok {
+		return nil, schema.Unknown(c.Tool, known)
+	}
+	for i := range tools {
+		if tools[i].Name == name {
+			c.Notes = append(c.Notes, fmt.Sprintf("tool name repaired from %.80q", c.Tool))
+			c.Tool = name
+			return &tools[i], nil
+		}
+	}
+	return nil, schema.Unknown(c.Tool, known)
+}
+
+func invalid(e *schema.Error) schema.Decision {
+	return schema.Decision{Action: schema.ActionInvalid, Rule: "structure", Type: e.Type, Text: e.Message}
+}
+
+// askGuards asks the guards in their order; the first decision other than to go on wins.
+func (x *exchange) askGuards(c *schema.TurnCall, tool *schema.Tool) {
+	for _, g := range x.agent.cfg.Guards {
+		args := c.Args
+		if d := x.askGuard(g, c); d.Action != "" && d.Action != schema.ActionAllow {
+			c.Decision = d
+			return
+		}
+		if c.Args == args {
+			continue
+		}
+		if c.Raw == "" {
+			c.Raw = string(args)
+		}
+		c.Notes = append(c.Notes, "arguments changed by a guard")
+		if err := x.check(c, tool); err != nil {
+			c.Decision = invalid(err)
+			return
+		}
+	}
+	c.Decision = schema.Decision{Action: schema.ActionAllow}
+}
+
+// askGuard asks one guard about a copy, of which only what a guard may change is taken over.
+func (x *exchange) askGuard(g Guard, c *schema.TurnCall) (d schema.Decision) {
+	seen := *c
+	var catch panics.Catcher
+	catch.Try(func() { d = g.Decide(x.stop.calls, &seen) })
+	if p := catch.Recovered(); p != nil {
+		x.agent.cfg.Logger.Error("a guard panicked", "run", x.id, "tool", c.Tool, "panic", p.Value, "stack", string(p.Stack))
+		return schema.Decision{Action: schema.ActionDeny, Rule: "guard_panic", Text: "a check of this call failed, so it did not run"}
+	}
+	c.Args, c.Bound = seen.Args, seen.Bound
+	return d
+}

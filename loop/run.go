@@ -1,0 +1,169 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jetcrew/jetcrew/loop/memory"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Run is a run that this process owns. Its methods may be called from several goroutines; one exchange works at a
+// time and the others wait for it.
+type Run struct {
+	agent   *Agent
+	id      string
+	own     int           // the ctl slot that makes this process the owner
+	working chan struct{} // holds a token while an exchange or Close works
+	state   *memory.Run
+	seq     atomic.Uint64 // of the last fact written here: the barrier of a reading
+	events  emitter
+	unwatch func()
+
+	stopped, lost chan struct{} // closed when a stop, and when a newer owner or a close is heard
+	heardStop     sync.Once
+	heardLost     sync.Once
+
+	endMu sync.Mutex
+	end   error // why the run is over for this process; nil: it is not
+}
+
+// ID returns the run's id.
+func (r *Run) ID() string { return r.id }
+
+// State returns what is known of the run; it goes on to follow it.
+func (r *Run) State() *memory.Run { return r.state }
+
+// Messages returns the run's memory as the model would be asked with it now.
+func (r *Run) Messages() []schema.Message { return r.state.Messages() }
+
+// Say tells the agent something and works until it is answered. Several Says at once are answered one after the
+// other, or together when the model saw both. Errors are those of Tell and Work.
+func (r *Run) Say(ctx context.Context, text string) (schema.Answer, error) {
+	k, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: schema.NewID()})
+	if err != nil {
+		return schema.Answer{}, err
+	}
+	if err := r.acquire(ctx); err != nil {
+		return schema.Answer{}, r.errorf("say", err)
+	}
+	defer r.release()
+	for n := 1; n <= r.state.Answers(); n++ {
+		if a := r.state.Answer(n); a.Say >= k {
+			return *a, nil // the exchange that was under way has answered it already
+		}
+	}
+	return r.exchange(ctx)
+}
+
+// Tell writes a user's message without working on it. ErrClosed: the run takes no more messages.
+func (r *Run) Tell(ctx context.Context, text string) error {
+	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: schema.NewID()})
+	return err
+}
+
+// Work runs one exchange: it asks the model with what the memory holds and goes on until an answer is written. When
+// ctx ends, the run is stopped: its calls are cancelled and settle, it is closed, and the answer has the reason
+// ReasonCancelled beside the error. Other errors are ErrStopped, ErrFenced, ErrClosed and trouble with the transport;
+// after each of them the run is over for this process.
+func (r *Run) Work(ctx context.Context) (schema.Answer, error) {
+	if err := r.acquire(ctx); err != nil {
+		return schema.Answer{}, r.errorf("work", err)
+	}
+	defer r.release()
+	return r.exchange(ctx)
+}
+
+// tell writes a message under the next free number and returns that.
+func (r *Run) tell(ctx context.Context, s schema.Say) (int, error) {
+	s.Text, s.AtMS = schema.CleanText(s.Text), nowMS()
+	for k := r.state.Says() + 1; ; k = max(k, r.state.Says()) + 1 {
+		if err := r.ended(); err != nil {
+			return 0, r.errorf("say", err)
+		}
+		err := r.write(ctx, schema.SayKey(k), &s, schema.CloseKey())
+		switch {
+		case err == nil:
+			return k, nil
+		case errors.Is(err, schema.ErrGuarded):
+			return 0, r.errorf("say", ErrClosed)
+		case !errors.Is(err, schema.ErrExists):
+			return 0, r.errorf("say", err)
+		}
+		// Somebody else has this number: read what was said, for nothing behind a gap counts.
+		if err := r.refresh(ctx); err != nil {
+			return 0, r.errorf("say", err)
+		}
+	}
+}
+
+// heard takes a fact from the journal's watch.
+func (r *Run) heard(f schema.Fact) {
+	r.apply(f)
+	switch {
+	case f.Key.Kind == schema.KindClose:
+		r.heardLost.Do(func() { close(r.lost) })
+	case f.Key.Kind != schema.KindCtl || f.Key.N <= 1:
+		return
+	default:
+		r.heardCtl(f.Key.N)
+	}
+}
+
+func (r *Run) heardCtl(k int) {
+	switch c := r.state.Ctl(k); {
+	case c == nil:
+	case c.Act == schema.CtlStop:
+		r.heardStop.Do(func() { close(r.stopped) })
+	default:
+		r.heardLost.Do(func() { close(r.lost) })
+	}
+}
+
+// refused says why a write that was guarded on the next ctl slot was refused: ErrStopped when only stops follow the
+// own slot, else ErrFenced. When the reading shows nothing, the guard knew better, and ErrFenced is the answer that
+// writes nothing more.
+func (r *Run) refused(ctx context.Context) error {
+	if err := r.refresh(ctx); err != nil {
+		return err
+	}
+	if err := r.taken(); err != nil {
+		return err
+	}
+	if r.state.Ctls() > r.own {
+		return ErrStopped
+	}
+	return ErrFenced
+}
+
+// taken returns ErrFenced when a slot after the own one names another owner.
+func (r *Run) taken() error {
+	for k := r.own + 1; k <= r.state.Ctls(); k++ {
+		if r.state.Ctl(k).Act != schema.CtlStop {
+			return ErrFenced
+		}
+	}
+	return nil
+}
+
+func (r *Run) acquire(ctx context.Context) error {
+	select {
+	case r.working <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := r.ended(); err != nil {
+		r.release()
+		return err
+	}
+	return nil
+}
+
+func (r *Run) release() { <-r.working }
+
+func (r *Run) errorf(what string, err error) error {
+	return fmt.Errorf("%s in run %s: %w", what, r.id, err)
+}

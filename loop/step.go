@@ -1,0 +1,148 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jetcrew/jetcrew/loop/model"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// step is one turn: ask, decide, record, execute. It returns the answer when the turn ended the exchange. limit is
+// the limit that made it the last turn, "" for any other.
+func (x *exchange) step(limit schema.Reason) (answer *schema.Answer, err error) {
+	n, began := x.state.Turns()+1, time.Now()
+	x.emit(Event{Type: EventStepStart, Turn: n, Reason: limit})
+	defer func() {
+		if err != nil {
+			x.emit(Event{Type: EventError, Turn: n, Error: err.Error()})
+		}
+		x.emit(Event{Type: EventStepEnd, Turn: n, ElapsedMS: time.Since(began).Milliseconds()})
+	}()
+	ctx, cancel := x.bound(limit)
+	defer cancel()
+	tools, err := x.tools(ctx, limit)
+	if err != nil {
+		return x.failed(ctx, n, limit, schema.ReasonNoTools, err)
+	}
+	req, said := x.request(n, tools)
+	started := nowMS()
+	resp, err := x.ask(ctx, req)
+	if err != nil {
+		return x.failed(ctx, n, limit, reasonOf(err), err)
+	}
+	t := x.turn(n, resp, started, said)
+	x.plan(t, resp.Calls, tools, blocked(resp.Finish, limit))
+	if err := x.guarded(schema.TurnKey(n), t); err != nil {
+		return nil, err
+	}
+	if err := x.execute(t); err != nil {
+		return nil, err
+	}
+	return x.conclude(t, limit)
+}
+
+// bound returns the context of a turn's model request: the rest of the wall clock, or of a last turn its own time.
+func (x *exchange) bound(limit schema.Reason) (context.Context, context.CancelFunc) {
+	switch {
+	case limit != "":
+		return context.WithTimeoutCause(x.stop.model, x.agent.cfg.FinalTurn, errWallClock)
+	case x.until.IsZero():
+		return context.WithCancel(x.stop.model)
+	default:
+		return context.WithDeadlineCause(x.stop.model, x.until, errWallClock)
+	}
+}
+
+// tools returns what the model sees: nothing in a last turn.
+func (x *exchange) tools(ctx context.Context, limit schema.Reason) ([]schema.Tool, error) {
+	if x.agent.cfg.Registry == nil || limit != "" {
+		return nil, nil
+	}
+	return x.agent.cfg.Registry.Tools(ctx)
+}
+
+// request returns the request of turn n, and the last say that is in it.
+func (x *exchange) request(n int, tools []schema.Tool) (req *model.Request, said int) {
+	spec := x.agent.cfg.Agent
+	msgs, said := x.state.Prompt()
+	return &model.Request{Agent: spec.ID, Turn: n, Messages: msgs, Tools: tools, Options: spec.Model.Options}, said
+}
+
+func (x *exchange) turn(n int, resp *model.Response, started int64, said int) *schema.Turn {
+	return &schema.Turn{
+		N: n, Own: x.own, Say: said, Model: resp.Model, Text: schema.CleanText(resp.Text), Items: resp.Items,
+		Finish: resp.Finish, Usage: resp.Usage, StartedMS: started, EndedMS: nowMS(),
+	}
+}
+
+// blocked returns the decision about all calls of an answer that may not call, nil when it may.
+func blocked(finish schema.Finish, limit schema.Reason) *schema.Decision {
+	switch {
+	case limit != "":
+		return &schema.Decision{Action: schema.ActionDeny, Rule: "limit", Text: "a limit of this run is reached (" + string(limit) + "), tools cannot be called any more"}
+	case finish == schema.FinishLength:
+		return &schema.Decision{
+			Action: schema.ActionInvalid, Rule: "output_limit", Type: schema.InvalidArguments,
+			Text: "the answer was cut by the output limit, so none of its calls ran: send smaller arguments, or fewer calls at a time",
+		}
+	case finish == schema.FinishRefused:
+		return &schema.Decision{Action: schema.ActionDeny, Rule: "refused", Text: "the answer was refused by the model's provider, so none of its calls ran"}
+	}
+	return nil
+}
+
+// conclude ends the exchange after a turn that was the last one, and counts repetitions after any other.
+func (x *exchange) conclude(t *schema.Turn, limit schema.Reason) (*schema.Answer, error) {
+	switch {
+	case limit != "":
+		return x.finish(t.Text, limit, x.limitText(limit))
+	case t.Finish == schema.FinishRefused:
+		return x.finish(t.Text, schema.ReasonRefused, "the model or its provider refused to answer")
+	case len(t.Calls) > 0:
+		x.tally.add(t, x.state)
+		return nil, nil
+	case t.Finish == schema.FinishLength:
+		return x.finish(t.Text, schema.ReasonDone, "the answer was cut by the model's output limit")
+	}
+	return x.finish(t.Text, schema.ReasonDone, "")
+}
+
+// failed ends the exchange after a turn without an answer of the model; when the wall clock cut it, the exchange goes
+// on to its last turn instead (no answer, no error).
+func (x *exchange) failed(ctx context.Context, n int, limit, reason schema.Reason, err error) (*schema.Answer, error) {
+	cause := context.Cause(ctx)
+	switch {
+	case x.stop.model.Err() != nil:
+		return nil, context.Cause(x.stop.model)
+	case limit == "" && errors.Is(cause, errWallClock):
+		return nil, nil
+	case errors.Is(err, model.ErrEnd):
+		return x.finish("", reason, "")
+	case limit != "":
+		// The last turn brought nothing: the limit stays the reason.
+		reason = limit
+	}
+	x.emit(Event{Type: EventError, Turn: n, Error: err.Error()})
+	return x.finish("", reason, err.Error())
+}
+
+// reasonOf maps a failed model request to the reason its exchange ends with.
+func reasonOf(err error) schema.Reason {
+	if errors.Is(err, model.ErrEnd) {
+		return schema.ReasonEnd
+	}
+	var e *model.Error
+	if errors.As(err, &e) {
+		switch e.Kind {
+		case model.Auth:
+			return schema.ReasonAuth
+		case model.Overflow:
+			return schema.ReasonContext
+		case model.Refused:
+			return schema.ReasonRefused
+		}
+	}
+	return schema.ReasonModel
+}
