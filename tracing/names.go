@@ -37,33 +37,37 @@ const SystemNATS = "nats"
 // The attributes of GenAI and messaging spans. They are those of the OpenTelemetry semantic conventions 1.41.0, the
 // last version of the package that holds gen_ai.
 const (
-	AttrOperation      = semconv.GenAIOperationNameKey
-	AttrProvider       = semconv.GenAIProviderNameKey
-	AttrAgentID        = semconv.GenAIAgentIDKey
-	AttrAgentName      = semconv.GenAIAgentNameKey
-	AttrConversation   = semconv.GenAIConversationIDKey
-	AttrRequestModel   = semconv.GenAIRequestModelKey
-	AttrRequestStream  = semconv.GenAIRequestStreamKey
-	AttrResponseModel  = semconv.GenAIResponseModelKey
-	AttrFinishReasons  = semconv.GenAIResponseFinishReasonsKey
-	AttrInputTokens    = semconv.GenAIUsageInputTokensKey
-	AttrOutputTokens   = semconv.GenAIUsageOutputTokensKey
-	AttrCacheRead      = semconv.GenAIUsageCacheReadInputTokensKey
-	AttrCacheCreation  = semconv.GenAIUsageCacheCreationInputTokensKey
-	AttrToolName       = semconv.GenAIToolNameKey
-	AttrToolType       = semconv.GenAIToolTypeKey
-	AttrToolCallID     = semconv.GenAIToolCallIDKey
-	AttrErrorType      = semconv.ErrorTypeKey
-	AttrMessaging      = semconv.MessagingSystemKey
-	AttrMessagingOp    = semconv.MessagingOperationNameKey
-	AttrMessagingType  = semconv.MessagingOperationTypeKey
-	AttrDestination    = semconv.MessagingDestinationNameKey
-	AttrTemplate       = semconv.MessagingDestinationTemplateKey
-	AttrConsumerGroup  = semconv.MessagingConsumerGroupNameKey
-	AttrClientID       = semconv.MessagingClientIDKey
-	AttrMessageID      = semconv.MessagingMessageIDKey
-	AttrMessageRun     = semconv.MessagingMessageConversationIDKey
-	AttrMessageSize    = semconv.MessagingMessageBodySizeKey
+	AttrOperation     = semconv.GenAIOperationNameKey
+	AttrProvider      = semconv.GenAIProviderNameKey
+	AttrAgentID       = semconv.GenAIAgentIDKey
+	AttrAgentName     = semconv.GenAIAgentNameKey
+	AttrConversation  = semconv.GenAIConversationIDKey
+	AttrRequestModel  = semconv.GenAIRequestModelKey
+	AttrRequestStream = semconv.GenAIRequestStreamKey
+	AttrResponseModel = semconv.GenAIResponseModelKey
+	AttrFinishReasons = semconv.GenAIResponseFinishReasonsKey
+	AttrInputTokens   = semconv.GenAIUsageInputTokensKey
+	AttrOutputTokens  = semconv.GenAIUsageOutputTokensKey
+	AttrCacheRead     = semconv.GenAIUsageCacheReadInputTokensKey
+	AttrCacheCreation = semconv.GenAIUsageCacheCreationInputTokensKey
+	AttrToolName      = semconv.GenAIToolNameKey
+	AttrToolType      = semconv.GenAIToolTypeKey
+	AttrToolCallID    = semconv.GenAIToolCallIDKey
+	AttrErrorType     = semconv.ErrorTypeKey
+	AttrMessaging     = semconv.MessagingSystemKey
+	AttrMessagingOp   = semconv.MessagingOperationNameKey
+	AttrMessagingType = semconv.MessagingOperationTypeKey
+	AttrDestination   = semconv.MessagingDestinationNameKey
+	AttrTemplate      = semconv.MessagingDestinationTemplateKey
+	AttrConsumerGroup = semconv.MessagingConsumerGroupNameKey
+	AttrClientID      = semconv.MessagingClientIDKey
+	AttrMessageID     = semconv.MessagingMessageIDKey
+	AttrMessageRun    = semconv.MessagingMessageConversationIDKey
+	AttrMessageSize   = semconv.MessagingMessageBodySizeKey
+)
+
+// Values of the attributes above.
+const (
 	toolTypeFunction   = "function"
 	operationTypeSend  = "send"
 	operationTypeWork  = "process"

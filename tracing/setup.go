@@ -47,7 +47,8 @@ func (c Config) withDefaults() Config {
 //
 // Call it once per process, and the returned function at the process's end, when all work has settled; also after an
 // error nothing needs to be cleaned up. shutdown sends what is left within Config.Flush, even when its context is
-// cancelled already, and returns an error if the collector did not take all. It may be called twice.
+// cancelled already, and returns an error if that time was not enough; what a collector refuses is logged. It may be
+// called twice.
 func Setup(ctx context.Context, cfg Config) (shutdown func(context.Context) error, err error) {
 	cfg = cfg.withDefaults()
 	none := func(context.Context) error { return nil }
