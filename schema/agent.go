@@ -3,6 +3,7 @@ package schema
 // AgentSpec is a resolved agent: what its file says, with defaults filled in. It travels in a run's open fact.
 type AgentSpec struct {
 	ID           string    `msgpack:"id" json:"id"`
+	Name         string    `msgpack:"name,omitempty" json:"name,omitempty"` // for people; the id where it is empty
 	Model        ModelSpec `msgpack:"model" json:"model"`
 	Instructions string    `msgpack:"instructions,omitempty" json:"instructions,omitempty"`
 	Tools        []string  `msgpack:"tools,omitempty" json:"tools,omitempty"` // names, globs, or queue/name
