@@ -1,0 +1,51 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Acknowledgements of JetStream.
+var (
+	ackDone     = []byte("+ACK")
+	ackProgress = []byte("+WPI")
+	ackTerm     = []byte("+TERM")
+)
+
+func nakAfter(d time.Duration) []byte {
+	if d <= 0 {
+		return []byte("-NAK")
+	}
+	return fmt.Appendf(nil, `-NAK {"delay": %d}`, d.Nanoseconds())
+}
+
+// origin is what a delivered message's ack subject says about it.
+type origin struct {
+	seq      uint64 // stream sequence
+	delivery uint64 // from 1
+	stored   time.Time
+}
+
+// parseOrigin reads $JS.ACK.<stream>.<consumer>.<delivered>.<sseq>.<cseq>.<time>.<pending>, or the longer form with
+// domain and account in front of the stream.
+func parseOrigin(m *nats.Msg) (origin, error) {
+	t := strings.Split(m.Reply, ".")
+	if len(t) >= 11 {
+		t = t[2:] // domain and account
+	}
+	if len(t) < 9 || !strings.HasPrefix(m.Reply, "$JS.ACK.") {
+		return origin{}, fmt.Errorf("reply subject %q is not a delivery's", m.Reply)
+	}
+	delivery, err1 := strconv.ParseUint(t[4], 10, 64)
+	seq, err2 := strconv.ParseUint(t[5], 10, 64)
+	ns, err3 := strconv.ParseInt(t[7], 10, 64)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return origin{}, fmt.Errorf("reply subject %q: %w", m.Reply, err)
+	}
+	return origin{seq: seq, delivery: delivery, stored: time.Unix(0, ns)}, nil
+}

@@ -1,0 +1,106 @@
+package bus
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Announcement is a worker's heartbeat in the catalog, under <queue>.<instance>.
+type Announcement struct {
+	schema.Payload
+	Slots  int    `msgpack:"slots" json:"slots"`
+	Digest string `msgpack:"digest" json:"digest"` // of the stored ToolSet
+}
+
+// ToolSet holds the definitions of a queue's tools in the catalog, under tools.<queue>.<digest>.
+type ToolSet struct {
+	schema.Payload
+	Tools []schema.Tool `msgpack:"tools" json:"tools"`
+}
+
+// announcer keeps a worker in the catalog.
+type announcer struct {
+	bus   *Bus
+	queue string
+	slots int
+	tools []byte // encoded ToolSet
+	key   string // of the heartbeat
+}
+
+// announce enters the worker into the catalog and keeps it there until the returned function is called, which takes
+// it out. The catalog informs, it decides nothing: an entry that cannot be written is logged and tried again.
+func (s *service) announce() (withdraw func()) {
+	a := &announcer{bus: s.bus, queue: s.worker.Queue, slots: s.worker.Slots, key: s.worker.Queue + "." + s.bus.cfg.Instance}
+	set := &ToolSet{Tools: s.worker.Tools.Tools()}
+	for i := range set.Tools {
+		set.Tools[i].Queue = a.queue
+		set.Tools[i] = set.Tools[i].WithDigest()
+	}
+	data, err := schema.Encode(set)
+	if err != nil {
+		s.bus.log.Error("tools not announced", "queue", a.queue, "error", err)
+		return func() {}
+	}
+	a.tools = data
+	ctx, cancel := context.WithCancel(s.bus.life)
+	done := make(chan struct{})
+	s.bus.tasks.Go(func() {
+		defer close(done)
+		a.keep(ctx)
+	})
+	return func() {
+		cancel()
+		<-done
+		a.withdraw()
+	}
+}
+
+func (a *announcer) keep(ctx context.Context) {
+	tick := time.NewTicker(Heartbeat)
+	defer tick.Stop()
+	var written time.Time
+	for {
+		if time.Since(written) > ToolsTTL/4 {
+			if a.put("tools."+a.queue+"."+schema.Digest(a.tools), a.tools, ToolsTTL) {
+				written = time.Now()
+			}
+		}
+		if data, err := schema.Encode(&Announcement{Slots: a.slots, Digest: schema.Digest(a.tools)}); err == nil {
+			a.put(a.key, data, HeartbeatTTL)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// put writes an entry with its life. An update through the key-value API would drop the life.
+func (a *announcer) put(key string, data []byte, life time.Duration) bool {
+	m := &nats.Msg{Subject: a.bus.names.catalogKey(key), Header: nats.Header{HeaderTTL: {life.String()}}, Data: data}
+	if _, err := a.bus.publish(m); err != nil {
+		if a.bus.life.Err() == nil {
+			a.bus.log.Warn("catalog entry not written", "key", key, "error", err)
+		}
+		return false
+	}
+	return true
+}
+
+func (a *announcer) withdraw() {
+	ctx, cancel := context.WithTimeout(context.Background(), publishTimeout)
+	defer cancel()
+	kv, err := a.bus.js.KeyValue(ctx, a.bus.names.catalog())
+	if err == nil {
+		err = kv.Purge(ctx, a.key, jetstream.PurgeTTL(HeartbeatTTL))
+	}
+	if err != nil {
+		a.bus.log.Debug("catalog entry not withdrawn, it expires", "key", a.key, "error", err)
+	}
+}

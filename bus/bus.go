@@ -1,0 +1,162 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/sourcegraph/conc"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Config says how to reach the bus. The zero Config connects to nats://127.0.0.1:4222.
+type Config struct {
+	URL      string        // default nats://127.0.0.1:4222; several, separated by commas, for a cluster
+	Options  []nats.Option // further options of the connection, such as credentials or an in-process server
+	Prefix   string        // default DefaultPrefix
+	Instance string        // id of this process start; default a fresh one
+	Replicas int           // of streams that this process creates; default 1
+	Grace    time.Duration // after a deadline, until the owner of a call that began gives it up; default 2 s; exceeds clock error plus publish time
+	Logger   *slog.Logger  // default slog.Default()
+}
+
+func (c Config) withDefaults() (Config, error) {
+	c.URL = cmp.Or(c.URL, nats.DefaultURL)
+	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
+	c.Instance = cmp.Or(c.Instance, schema.NewID())
+	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.Grace = cmp.Or(c.Grace, 2*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if !schema.ValidID(c.Prefix) {
+		return c, fmt.Errorf("prefix %q: want 1 to 64 of A-Z, a-z, 0-9, '_', '-'", c.Prefix)
+	}
+	if !schema.ValidID(c.Instance) {
+		return c, fmt.Errorf("instance %q: want 1 to 64 of A-Z, a-z, 0-9, '_', '-'", c.Instance)
+	}
+	return c, nil
+}
+
+// Bus is a connection to the bus. It is safe for concurrent use. Close ends it.
+type Bus struct {
+	cfg   Config
+	names names
+	nc    *nats.Conn
+	js    jetstream.JetStream
+	clock clock
+	log   *slog.Logger
+
+	life  context.Context // ends with Close, and the goroutines below with it
+	stop  context.CancelFunc
+	tasks conc.WaitGroup
+
+	working sync.Once // the first Serve starts what keeps calls in progress
+	catalog struct {
+		once sync.Once
+		*Catalog
+	}
+	broken atomic.Int64 // when the connection was last lost, Unix nanoseconds; 0: never
+
+	mu    sync.Mutex
+	feeds map[string]*feed // by run
+	table table
+
+	changed chan struct{} // the connection came back or a reader was too slow: look again
+	once    sync.Once
+}
+
+// Connect reaches the server, creates the streams that are missing and refuses those whose settings would break the
+// protocol, with the difference spelled out. ctx bounds the whole.
+func Connect(ctx context.Context, cfg Config) (*Bus, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("connect bus: %w", err)
+	}
+	b := &Bus{cfg: cfg, names: names{cfg.Prefix}, log: cfg.Logger, feeds: map[string]*feed{}, changed: make(chan struct{}, 1)}
+	b.table.entries = map[callID]*entry{}
+	b.life, b.stop = context.WithCancel(context.Background())
+	if b.nc, err = nats.Connect(cfg.URL, b.options()...); err != nil {
+		return nil, fmt.Errorf("connect bus: %s: %w", cfg.URL, err)
+	}
+	if err := b.setUp(ctx); err != nil {
+		b.nc.Close()
+		return nil, fmt.Errorf("connect bus: %w", err)
+	}
+	b.tasks.Go(func() { b.clock.keep(b.life, b) })
+	b.tasks.Go(func() { b.lookAgain(b.life) })
+	return b, nil
+}
+
+func (b *Bus) setUp(ctx context.Context) (err error) {
+	if b.js, err = jetstream.New(b.nc); err != nil {
+		return err
+	}
+	if err := b.ensureStreams(ctx); err != nil {
+		return err
+	}
+	if err := b.clock.sync(ctx, b); err != nil {
+		return err
+	}
+	return b.listenWorker()
+}
+
+func (b *Bus) options() []nats.Option {
+	opts := []nats.Option{
+		nats.Name("jetcrew " + b.cfg.Instance),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(250 * time.Millisecond),
+		nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
+		nats.PingInterval(10 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		// A publish into a cut connection must fail, not wait in a buffer and look as if it had succeeded.
+		nats.ReconnectBufSize(-1),
+		nats.ReconnectHandler(func(*nats.Conn) { b.log.Info("bus reconnected"); b.poke() }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			b.broken.Store(time.Now().UnixNano())
+			if err != nil {
+				b.log.Warn("bus disconnected", "error", err)
+			}
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			b.log.Warn("bus error", "error", err)
+			if errors.Is(err, nats.ErrSlowConsumer) {
+				b.poke()
+			}
+		}),
+	}
+	return append(opts, b.cfg.Options...)
+}
+
+// brokenSince tells whether the connection was lost at or after t.
+func (b *Bus) brokenSince(t time.Time) bool { return b.broken.Load() >= t.UnixNano() }
+
+func (b *Bus) poke() {
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Instance returns the id of this process start.
+func (b *Bus) Instance() string { return b.cfg.Instance }
+
+// Now returns the time on the clock of the work stream's leader, on which deadlines are written.
+func (b *Bus) Now() time.Time { return b.clock.now() }
+
+// Close ends the bus at once: calls that wait end with an error. It is safe to call twice.
+func (b *Bus) Close() {
+	b.once.Do(func() {
+		b.stop()
+		b.nc.Close()
+		b.tasks.Wait()
+	})
+}

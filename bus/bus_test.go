@@ -1,0 +1,201 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/embedded"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// server starts an embedded server for one test.
+func server(t testing.TB) *embedded.Server {
+	t.Helper()
+	srv, err := embedded.Start(embedded.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Stop)
+	return srv
+}
+
+// connect opens a bus that ends with the test.
+func connect(t testing.TB, srv *embedded.Server, change ...func(*bus.Config)) *bus.Bus {
+	t.Helper()
+	cfg := bus.Config{URL: srv.URL()}
+	for _, c := range change {
+		c(&cfg)
+	}
+	b, err := bus.Connect(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// toolbox is a Server of plain functions.
+type toolbox map[string]func(context.Context, *schema.Call) (schema.Result, *schema.Pending)
+
+// runOnce marks, at the end of a name, a tool that is not idempotent.
+const runOnce = "!"
+
+func (tb toolbox) Tools() (tools []schema.Tool) {
+	for name := range tb {
+		tools = append(tools, schema.Tool{
+			Name: name, Description: "a test tool", Parameters: `{"type":"object"}`, Idempotent: !strings.HasSuffix(name, runOnce),
+		})
+	}
+	return tools
+}
+
+func (tb toolbox) Execute(ctx context.Context, c *schema.Call) (schema.Result, *schema.Pending) {
+	return tb[c.Tool](ctx, c)
+}
+
+func echo(_ context.Context, c *schema.Call) (schema.Result, *schema.Pending) {
+	return c.Done(string(c.Args)), nil
+}
+
+// serve runs a worker until the test ends, or until the returned function is called.
+func serve(t testing.TB, b *bus.Bus, w bus.Worker) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- b.Serve(ctx, w) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return stop
+}
+
+func call(run, tool string, index int) *schema.Call {
+	return &schema.Call{
+		Run: run, Turn: 1, Index: index, Label: fmt.Sprintf("c%d", index), Tool: tool,
+		Args: schema.JSONText(fmt.Sprintf(`{"i":%d}`, index)), Idempotent: !strings.HasSuffix(tool, runOnce),
+	}
+}
+
+func TestCallsRunOnWorkersAndComeBack(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	for range 3 {
+		serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 4, Tools: toolbox{"echo": echo, "once" + runOnce: echo}})
+	}
+	run := schema.NewID()
+	var wg sync.WaitGroup
+	for i := range 100 {
+		tool := "echo"
+		if i%2 == 1 {
+			tool = "once" + runOnce
+		}
+		wg.Go(func() {
+			r, err := b.Dispatch(t.Context(), call(run, tool, i), "test", 10*time.Second)
+			if err != nil || !r.OK || r.Output != fmt.Sprintf(`{"i":%d}`, i) || r.Index != i {
+				t.Errorf("call %d: %+v, %v", i, r, err)
+			}
+		})
+	}
+	wg.Wait()
+	facts, err := b.Facts(t.Context(), run, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[schema.Kind]int{}
+	for _, f := range facts {
+		count[f.Key.Kind]++
+	}
+	if count[schema.KindResult] != 100 || count[schema.KindBegin] != 50 {
+		t.Errorf("facts: %v, want 100 results and 50 begins", count)
+	}
+}
+
+func TestDeadlineOfACallNobodyTakes(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	b.Catalog()
+	for _, tool := range []string{"echo", "once" + runOnce} {
+		r, err := b.Dispatch(t.Context(), call(schema.NewID(), tool, 0), "nobody", 100*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.OK || r.Error.Type != schema.Timeout && r.Error.Type != schema.NoWorker {
+			t.Errorf("%s: %+v", tool, r)
+		}
+	}
+}
+
+func TestSelectionSeesWorkersComeAndGo(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	sel := b.Select("echo")
+	if err := sel.Wait(t.Context(), 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "echo") {
+		t.Errorf("without a worker: %v", err)
+	}
+	stop := serve(t, connect(t, srv), bus.Worker{Queue: "test", Tools: toolbox{"echo": echo}})
+	if err := sel.Wait(t.Context(), 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	tools, err := sel.Tools(t.Context())
+	if err != nil || len(tools) != 1 || tools[0].Queue != "test" {
+		t.Fatalf("%+v, %v", tools, err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	for len(b.Catalog().Workers()) > 0 {
+		if _, change := b.Catalog().Changes(); len(b.Catalog().Workers()) > 0 {
+			<-change
+		}
+	}
+	if tools, err := sel.Tools(t.Context()); err != nil || len(tools) > 0 {
+		t.Errorf("the worker left, and its tool is still offered: %v, %v", tools, err)
+	}
+}
+
+func BenchmarkDispatch(bm *testing.B) {
+	srv := server(bm)
+	b := connect(bm, srv)
+	serve(bm, connect(bm, srv), bus.Worker{Queue: "test", Slots: 256, Tools: toolbox{"echo": echo}})
+	run := schema.NewID()
+	_, _ = b.Dispatch(bm.Context(), call(run, "echo", 0), "test", time.Minute)
+	var n atomic.Int64
+	bm.Run("one", func(bm *testing.B) {
+		bm.ReportAllocs()
+		for bm.Loop() {
+			if _, err := b.Dispatch(bm.Context(), call(run, "echo", int(n.Add(1))), "test", time.Minute); err != nil {
+				bm.Fatal(err)
+			}
+		}
+	})
+	bm.Run("parallel", func(bm *testing.B) {
+		bm.ReportAllocs()
+		bm.SetParallelism(500)
+		bm.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := b.Dispatch(bm.Context(), call(run, "echo", int(n.Add(1))), "test", time.Minute); err != nil {
+					bm.Error(err)
+				}
+			}
+		})
+	})
+}

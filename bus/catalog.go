@@ -1,0 +1,245 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Catalog is what this process knows of the workers that are alive and their tools. It follows the catalog's bucket
+// through reconnects and restarts. It is safe for concurrent use.
+type Catalog struct {
+	bus *Bus
+
+	mu      sync.Mutex
+	workers map[string]WorkerInfo    // by queue.instance
+	sets    map[string][]schema.Tool // by queue.digest
+	version uint64                   // grows with every change of what is offered
+	last    uint64                   // revision read last
+	change  chan struct{}            // closed and replaced at every change
+}
+
+// WorkerInfo is a worker that is alive.
+type WorkerInfo struct {
+	Queue    string
+	Instance string
+	Slots    int
+	Tools    []schema.Tool
+	digest   string
+	seen     time.Time
+}
+
+// Catalog returns the bus's view of the workers, which is followed from the first call on.
+func (b *Bus) Catalog() *Catalog {
+	b.catalog.once.Do(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.catalog.Catalog = &Catalog{
+			bus: b, workers: map[string]WorkerInfo{}, sets: map[string][]schema.Tool{}, change: make(chan struct{}),
+		}
+		b.tasks.Go(func() { b.catalog.Catalog.follow(b.life) })
+	})
+	return b.catalog.Catalog
+}
+
+// served tells whether a live worker of queue has the tool. A bus that does not follow the catalog says yes.
+func (b *Bus) served(queue, tool string) bool {
+	b.mu.Lock()
+	c := b.catalog.Catalog
+	b.mu.Unlock()
+	if c == nil {
+		return true
+	}
+	return slices.ContainsFunc(c.Workers(), func(w WorkerInfo) bool {
+		return w.Queue == queue && slices.ContainsFunc(w.Tools, func(t schema.Tool) bool { return t.Name == tool })
+	})
+}
+
+// Workers returns the workers that are alive, by queue and instance.
+func (c *Catalog) Workers() []WorkerInfo {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ws := slices.SortedFunc(maps.Values(c.workers), func(a, b WorkerInfo) int {
+		return strings.Compare(a.Queue+"."+a.Instance, b.Queue+"."+b.Instance)
+	})
+	for i := range ws {
+		ws[i].Tools = c.sets[ws[i].Queue+"."+ws[i].digest]
+	}
+	return ws
+}
+
+// Tools returns the tools that live workers offer, by queue and name. Where workers of one queue differ about a tool,
+// the one that started last is believed.
+func (c *Catalog) Tools() []schema.Tool {
+	byName := map[string]schema.Tool{}
+	for _, w := range c.Workers() {
+		for _, t := range w.Tools {
+			byName[t.Queue+"/"+t.Name] = t
+		}
+	}
+	names := slices.Sorted(maps.Keys(byName))
+	tools := make([]schema.Tool, len(names))
+	for i, n := range names {
+		tools[i] = byName[n]
+	}
+	return tools
+}
+
+// Changes returns the current version of what is offered and a channel that is closed when it is outdated.
+func (c *Catalog) Changes() (uint64, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version, c.change
+}
+
+// follow reads the bucket until ctx ends. Whatever breaks, it goes on from the last revision it has read.
+func (c *Catalog) follow(ctx context.Context) {
+	for attempt := 1; ctx.Err() == nil; attempt++ {
+		if err := c.read(ctx); err != nil && ctx.Err() == nil {
+			c.bus.log.Debug("catalog reader starts anew", "error", err)
+			_ = backoff(ctx, attempt) // an ended ctx ends the loop
+			continue
+		}
+		attempt = 0
+	}
+}
+
+func (c *Catalog) read(ctx context.Context) error {
+	cons, err := c.consumer(ctx)
+	if err != nil {
+		return err
+	}
+	msgs, err := cons.Messages(jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(3*time.Second))
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, msgs.Stop)()
+	defer msgs.Stop()
+	expire := time.NewTicker(time.Second)
+	defer expire.Stop()
+	stopExpiry := c.expireEach(ctx, expire.C)
+	defer stopExpiry()
+	for {
+		m, err := msgs.Next()
+		if err != nil {
+			return err
+		}
+		c.apply(m)
+	}
+}
+
+// consumer reads on after the last revision, or everything when there is none or the bucket was made anew.
+func (c *Catalog) consumer(ctx context.Context) (jetstream.Consumer, error) {
+	s, err := c.bus.js.Stream(ctx, c.bus.names.catalogStream())
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	last := c.last
+	c.mu.Unlock()
+	cfg := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
+	if last > 0 && s.CachedInfo().State.LastSeq >= last {
+		cfg = jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: last + 1}
+	}
+	return s.OrderedConsumer(ctx, cfg)
+}
+
+func (c *Catalog) apply(m jetstream.Msg) {
+	key, ok := strings.CutPrefix(m.Subject(), c.bus.names.catalogKey(""))
+	meta, err := m.Metadata()
+	if !ok || err != nil {
+		return
+	}
+	gone := m.Headers().Get("KV-Operation") != "" || m.Headers().Get("Nats-Marker-Reason") != ""
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = meta.Sequence.Stream
+	if set, ok := strings.CutPrefix(key, "tools."); ok {
+		c.applySet(set, m.Data(), gone)
+		return
+	}
+	c.applyWorker(key, m.Data(), gone)
+}
+
+func (c *Catalog) applySet(key string, data []byte, gone bool) {
+	queue, digest, _ := strings.Cut(key, ".")
+	if gone {
+		delete(c.sets, key)
+		return
+	}
+	var set ToolSet
+	if err := schema.Decode(data, &set); err != nil || schema.Digest(data) != digest || schema.CheckQueue(queue) != nil {
+		c.bus.log.Warn("catalog holds tools that are not as they say", "key", key, "error", err)
+		return
+	}
+	for i := range set.Tools {
+		set.Tools[i].Queue = queue
+	}
+	c.sets[key] = slices.DeleteFunc(set.Tools, func(t schema.Tool) bool { return t.Name == "" })
+	c.changed()
+}
+
+func (c *Catalog) applyWorker(key string, data []byte, gone bool) {
+	queue, instance, _ := strings.Cut(key, ".")
+	old, known := c.workers[key]
+	if gone {
+		delete(c.workers, key)
+		c.changed()
+		return
+	}
+	var a Announcement
+	if err := schema.Decode(data, &a); err != nil || schema.CheckQueue(queue) != nil || !schema.ValidID(instance) {
+		return
+	}
+	c.workers[key] = WorkerInfo{Queue: queue, Instance: instance, Slots: a.Slots, digest: a.Digest, seen: time.Now()}
+	if !known || old.digest != a.Digest {
+		c.changed()
+	}
+}
+
+// changed is called with mu held.
+func (c *Catalog) changed() {
+	c.version++
+	close(c.change)
+	c.change = make(chan struct{})
+}
+
+// expireEach forgets workers whose heartbeat stopped, also while the bucket cannot be reached.
+func (c *Catalog) expireEach(ctx context.Context, tick <-chan time.Time) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	c.bus.tasks.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick:
+				c.expire(now)
+			}
+		}
+	})
+	return cancel
+}
+
+func (c *Catalog) expire(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, w := range c.workers {
+		if now.Sub(w.seen) > HeartbeatTTL+Heartbeat {
+			delete(c.workers, key)
+			c.changed()
+		}
+	}
+}
+
+// String describes a worker for people.
+func (w WorkerInfo) String() string {
+	return fmt.Sprintf("%s of %s, %d slots", w.Instance, w.Queue, w.Slots)
+}

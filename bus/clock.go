@@ -1,0 +1,73 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	clockSamples = 5
+	clockEvery   = 30 * time.Second
+)
+
+// clock follows the clock of the work stream's leader. Deadlines are written and read on it, so that the clocks of
+// orchestrators and workers need not agree.
+type clock struct {
+	offset atomic.Int64 // nanoseconds to add to the local clock
+	spread atomic.Int64 // uncertainty: half of the best round trip, nanoseconds
+}
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
+
+// sync asks the leader for its time and keeps the sample with the shortest round trip.
+func (c *clock) sync(ctx context.Context, b *Bus) error {
+	subject := "$JS.API.STREAM.INFO." + b.names.work()
+	best := time.Duration(-1)
+	var lastErr error
+	for range clockSamples {
+		start := time.Now()
+		reply, err := b.nc.RequestWithContext(ctx, subject, nil)
+		if err != nil {
+			lastErr = err
+			continue
+		}
+		trip := time.Since(start)
+		var info struct {
+			TS time.Time `json:"ts"`
+		}
+		if err := json.Unmarshal(reply.Data, &info); err != nil || info.TS.IsZero() {
+			lastErr = fmt.Errorf("stream info without a time: %.200s", reply.Data)
+			continue
+		}
+		if best < 0 || trip < best {
+			best = trip
+			c.offset.Store(int64(info.TS.Sub(start.Add(trip / 2))))
+			c.spread.Store(int64(trip / 2))
+		}
+	}
+	if best < 0 {
+		return fmt.Errorf("read the server's clock: %w", lastErr)
+	}
+	return nil
+}
+
+// keep synchronises again until ctx ends. A failed attempt keeps the last offset.
+func (c *clock) keep(ctx context.Context, b *Bus) {
+	tick := time.NewTicker(clockEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		once, cancel := context.WithTimeout(ctx, publishTimeout)
+		if err := c.sync(once, b); err != nil && ctx.Err() == nil {
+			b.log.Warn("server clock", "error", err)
+		}
+		cancel()
+	}
+}

@@ -1,0 +1,84 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+const readyWithin = 10 * time.Second
+
+// Config says how the server runs.
+type Config struct {
+	Dir    string // where JetStream keeps its files; empty: a temporary directory that Stop removes
+	Port   int    // port on 127.0.0.1 for other processes; 0: a free one
+	Silent bool   // do not listen at all: only this process reaches the server
+}
+
+// Server is a running server. Stop ends it.
+type Server struct {
+	srv  *server.Server
+	temp string // to be removed
+	once sync.Once
+}
+
+// Start runs a server and returns when it takes connections.
+func Start(cfg Config) (*Server, error) {
+	s := &Server{}
+	if cfg.Dir == "" {
+		dir, err := os.MkdirTemp("", "jetcrew-")
+		if err != nil {
+			return nil, fmt.Errorf("start embedded server: %w", err)
+		}
+		cfg.Dir, s.temp = dir, dir
+	}
+	port := cfg.Port
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	srv, err := server.NewServer(&server.Options{
+		ServerName: "jetcrew-embedded", Host: "127.0.0.1", Port: port, DontListen: cfg.Silent,
+		JetStream: true, StoreDir: cfg.Dir, NoSigs: true, NoLog: true, MaxPayload: 1 << 20,
+	})
+	if err != nil {
+		s.clean()
+		return nil, fmt.Errorf("start embedded server in %s: %w", cfg.Dir, err)
+	}
+	s.srv = srv
+	srv.Start()
+	if !srv.ReadyForConnections(readyWithin) {
+		s.Stop()
+		return nil, fmt.Errorf("start embedded server in %s: not ready within %v; is the directory or the port in use?", cfg.Dir, readyWithin)
+	}
+	if !srv.JetStreamEnabled() {
+		s.Stop()
+		return nil, errors.New("start embedded server: JetStream is not enabled")
+	}
+	return s, nil
+}
+
+// URL returns the address for other processes on this machine.
+func (s *Server) URL() string { return s.srv.ClientURL() }
+
+// Options returns what connects this process without a socket.
+func (s *Server) Options() []nats.Option { return []nats.Option{nats.InProcessServer(s.srv)} }
+
+// Stop ends the server and removes a temporary directory. It is safe to call twice.
+func (s *Server) Stop() {
+	s.once.Do(func() {
+		s.srv.Shutdown()
+		s.srv.WaitForShutdown()
+		s.clean()
+	})
+}
+
+func (s *Server) clean() {
+	if s.temp != "" {
+		_ = os.RemoveAll(s.temp) // it is under the system's temporary directory, which somebody else cleans too
+	}
+}

@@ -1,0 +1,206 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// lookPage is how many open slots are looked up in one request.
+const lookPage = 256
+
+// feed hears the republished facts of one run. It lives while somebody watches the run or has a call open in it.
+// Live messages are hints: what is missed is looked up again every few seconds and after every break.
+type feed struct {
+	bus   *Bus
+	run   string
+	users int // guarded by Bus.mu
+	subs  []*nats.Subscription
+
+	mu      sync.Mutex
+	open    map[schema.Key]*openCall // by the key of the awaited result
+	hearers map[int]func(schema.Fact)
+	nextID  int
+}
+
+// openCall is a call whose result is awaited.
+type openCall struct {
+	result   chan []byte // buffered 1: the payload of the result fact
+	progress func(string)
+}
+
+// join returns the run's feed and counts the caller as a user of it until leave.
+func (b *Bus) join(run string) (*feed, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if f := b.feeds[run]; f != nil {
+		f.users++
+		return f, nil
+	}
+	f := &feed{bus: b, run: run, users: 1, open: map[schema.Key]*openCall{}, hearers: map[int]func(schema.Fact){}}
+	for subject, handle := range map[string]nats.MsgHandler{
+		b.names.live(run):                          f.hear,
+		b.names.prefix + ".progress." + run + ".>": f.hearProgress,
+	} {
+		sub, err := b.nc.Subscribe(subject, handle)
+		if err != nil {
+			f.unsubscribe()
+			return nil, fmt.Errorf("hear run %s: %w", run, err)
+		}
+		f.subs = append(f.subs, sub)
+	}
+	b.feeds[run] = f
+	return f, nil
+}
+
+func (b *Bus) leave(f *feed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f.users--
+	if f.users == 0 {
+		delete(b.feeds, f.run)
+		f.unsubscribe()
+	}
+}
+
+func (f *feed) unsubscribe() {
+	for _, s := range f.subs {
+		_ = s.Unsubscribe() // fails only on a closed connection, where nothing is left to end
+	}
+}
+
+// Watch calls heard for every fact of run that is stored from now on, in the order of arrival and from one goroutine,
+// until stop is called. A fact may be missed while the connection is broken: facts decide, this only hints.
+func (b *Bus) Watch(_ context.Context, run string, heard func(schema.Fact)) (stop func(), err error) {
+	f, err := b.join(run)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	id := f.nextID
+	f.nextID++
+	f.hearers[id] = heard
+	f.mu.Unlock()
+	return sync.OnceFunc(func() {
+		f.mu.Lock()
+		delete(f.hearers, id)
+		f.mu.Unlock()
+		b.leave(f)
+	}), nil
+}
+
+func (f *feed) hear(m *nats.Msg) {
+	seq, _ := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+	fact, err := f.bus.fact(m.Subject, "live", m.Data, seq, time.Time{})
+	if err != nil {
+		return // a stranger's subject: it is no fact
+	}
+	if at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp")); err == nil {
+		fact.Time = at
+	}
+	if fact.Key.Kind == schema.KindResult {
+		f.settle(fact.Key, fact.Data)
+	}
+	for _, heard := range f.listeners() {
+		heard(fact)
+	}
+}
+
+func (f *feed) listeners() []func(schema.Fact) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Values(f.hearers))
+}
+
+func (f *feed) settle(key schema.Key, data []byte) {
+	f.mu.Lock()
+	c := f.open[key]
+	delete(f.open, key)
+	f.mu.Unlock()
+	if c != nil {
+		c.result <- data
+	}
+}
+
+// expect registers the slot of a result before the call is published.
+func (f *feed) expect(key schema.Key, progress func(string)) *openCall {
+	c := &openCall{result: make(chan []byte, 1), progress: progress}
+	f.mu.Lock()
+	f.open[key] = c
+	f.mu.Unlock()
+	return c
+}
+
+func (f *feed) forget(key schema.Key) {
+	f.mu.Lock()
+	delete(f.open, key)
+	f.mu.Unlock()
+}
+
+// lookAgain reads the slots of all open calls, every few seconds and whenever a live message may have been lost.
+func (b *Bus) lookAgain(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-b.changed:
+		}
+		b.mu.Lock()
+		feeds := slices.Collect(maps.Values(b.feeds))
+		b.mu.Unlock()
+		for _, f := range feeds {
+			f.lookUp(ctx)
+		}
+	}
+}
+
+func (f *feed) lookUp(ctx context.Context) {
+	f.mu.Lock()
+	keys := slices.Collect(maps.Keys(f.open))
+	f.mu.Unlock()
+	for page := range slices.Chunk(keys, lookPage) {
+		if err := f.lookPage(ctx, page); err != nil && ctx.Err() == nil {
+			f.bus.log.Warn("look up open calls", "run", f.run, "error", err)
+			return
+		}
+	}
+}
+
+// lookPage settles what it finds. Not finding proves nothing, so a replica that is behind does no harm.
+func (f *feed) lookPage(ctx context.Context, keys []schema.Key) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	subjects := make([]string, len(keys))
+	for i, k := range keys {
+		subjects[i] = f.bus.names.fact(f.run, k)
+	}
+	msgs, err := jetstreamext.GetLastMsgsFor(ctx, f.bus.js, f.bus.names.runs(), subjects)
+	if err != nil {
+		return err
+	}
+	for m, err := range msgs {
+		if errors.Is(err, jetstreamext.ErrNoMessages) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if fact, err := f.bus.fact(m.Subject, "run", m.Data, m.Sequence, m.Time); err == nil {
+			f.settle(fact.Key, fact.Data)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/jetcrew/jetcrew/schema"
+	"github.com/jetcrew/jetcrew/tracing"
+)
+
+// delivery is one delivery of a call to this process.
+type delivery struct {
+	*service
+	origin
+	msg      *nats.Msg
+	call     *schema.Call
+	tool     schema.Tool
+	deadline time.Time // local clock
+	entry    *entry
+	runOnce  bool
+	attempts int
+}
+
+// read makes a delivery of a message.
+func (s *service) read(m *nats.Msg) (*delivery, error) {
+	o, err := parseOrigin(m)
+	if err != nil {
+		return nil, err
+	}
+	d := &delivery{service: s, origin: o, msg: m, attempts: int(o.delivery)}
+	if d.call, err = schema.DecodeCall(m.Data); err != nil {
+		return d, err
+	}
+	d.deadline = d.serverDeadline().Add(-time.Duration(s.bus.clock.offset.Load()))
+	return d, nil
+}
+
+// serverDeadline reads the deadline on the server's clock. Without a readable header it is the time of storing plus
+// the call's timeout.
+func (d *delivery) serverDeadline() time.Time {
+	if ms, err := strconv.ParseInt(d.msg.Header.Get(HeaderDeadline), 10, 64); err == nil {
+		return time.UnixMilli(ms)
+	}
+	if ms := d.call.TimeoutMS; ms > 0 {
+		return d.stored.Add(time.Duration(ms) * time.Millisecond)
+	}
+	return d.stored.Add(DefaultTimeout)
+}
+
+// handle takes a delivery to its end: a recorded result and an acknowledgement, or a way back to the queue.
+func (s *service) handle(m *nats.Msg) {
+	d, err := s.read(m)
+	switch {
+	case d == nil:
+		s.bus.log.Warn("message is no delivery", "queue", s.worker.Queue, "error", err)
+	case err != nil:
+		d.bury(err.Error())
+	default:
+		d.work()
+	}
+}
+
+func (d *delivery) work() {
+	ctx, cancel := context.WithCancelCause(d.service.work)
+	defer cancel(nil)
+	d.entry = &entry{id: idOf(d.call), seq: d.seq, reply: d.msg.Reply, deadline: d.deadline, cancel: cancel}
+	present := d.bus.table.add(d.entry)
+	if present == nil {
+		defer d.bus.table.remove(d.entry)
+	}
+	d.tool = d.tools[d.call.Tool]
+	d.runOnce = !d.call.Idempotent || !d.tool.Idempotent
+	a, err := d.admission(ctx, present)
+	if err != nil {
+		d.bus.log.Warn("call not admitted, it comes again", "call", d.call.String(), "error", err)
+		return
+	}
+	switch a.admit() {
+	case admitRun:
+		d.start(ctx)
+	case admitDone, admitCopy:
+		d.ack()
+	case admitBusy:
+		d.back("it runs here already", AckWait)
+	case admitNoTool:
+		d.back("this worker lacks the tool "+schema.Cut(d.call.Tool, 128), noToolDelay)
+	case admitStricter:
+		d.back("the tool is run-once here and the call is not", noToolDelay)
+	case admitExpired:
+		d.notStarted(ctx, schema.Timeout, "its deadline passed while it waited in the queue")
+	case admitLost:
+		d.lost(ctx)
+	}
+}
+
+const noToolDelay = 2 * time.Second // before a call that this worker cannot run is offered again
+
+// admission gathers what the rules need. Only deliveries after the first read anything.
+func (d *delivery) admission(ctx context.Context, present *entry) (admission, error) {
+	_, has := d.tools[d.call.Tool]
+	a := admission{
+		inTable: present != nil, sameSeq: present != nil && present.seq == d.seq,
+		hasTool: has, callIdempotent: d.call.Idempotent, toolIdempotent: d.tool.Idempotent,
+		first: d.delivery == 1, expired: !time.Now().Before(d.deadline), limit: d.worker.Attempts,
+	}
+	if d.delivery == 1 || a.inTable {
+		return a, nil
+	}
+	result, err := d.bus.lookFact(ctx, d.call.Run, d.resultKey())
+	if err != nil {
+		return a, err
+	}
+	a.hasResult = result != nil
+	if int(d.delivery) > d.worker.Attempts {
+		backs, err := d.bus.countBacks(ctx, d.call, d.worker.Queue, d.seq)
+		if err != nil {
+			return a, err
+		}
+		d.attempts = int(d.delivery) - backs
+	}
+	a.attempts = d.attempts
+	return a, nil
+}
+
+func (d *delivery) resultKey() schema.Key { return d.call.ResultKey(d.worker.Queue) }
+
+// start claims a run-once call with its begin, then runs it.
+func (d *delivery) start(ctx context.Context) {
+	d.entry.active.Store(true)
+	if d.runOnce {
+		switch err := d.begin(ctx); {
+		case errors.Is(err, schema.ErrGuarded):
+			d.entry.active.Store(false)
+			d.ack() // it has its result
+			return
+		case errors.Is(err, schema.ErrExists):
+			d.entry.active.Store(false)
+			d.begun(ctx)
+			return
+		case err != nil:
+			d.bus.log.Warn("begin not recorded, the call comes again", "call", d.call.String(), "error", err)
+			return
+		}
+		if !time.Now().Before(d.deadline) || !d.bus.nc.IsConnected() {
+			d.finish(d.call.Fail(schema.Timeout, "its deadline passed, or the bus was lost, right before it would have started; it did not start"))
+			return
+		}
+	}
+	d.run(ctx)
+}
+
+func (d *delivery) begin(ctx context.Context) error {
+	b := &schema.Begin{Instance: d.bus.cfg.Instance, Delivery: d.delivery, Seq: d.seq}
+	_, err := d.bus.Append(ctx, d.call.Run, schema.BeginKey(d.call.Turn, d.call.Index, d.worker.Queue), b, d.resultKey())
+	return err
+}
+
+// run executes the call and settles it.
+func (d *delivery) run(ctx context.Context) {
+	ctx, cancel := context.WithDeadline(d.traced(ctx), d.deadline)
+	defer cancel()
+	ctx = schema.WithProgress(ctx, d.progress())
+	ctx, span := tracing.StartProcess(ctx, tracing.Delivery{
+		Message: tracing.Message{
+			Template: d.bus.names.workTemplate(), Subject: d.msg.Subject, Run: d.call.Run, Queue: d.worker.Queue,
+			Turn: d.call.Turn, Index: d.call.Index, Size: len(d.msg.Data),
+		},
+		Consumer: d.worker.Queue, Instance: d.bus.cfg.Instance, Number: int(d.delivery),
+	})
+	started := d.bus.Now()
+	r, pending := d.worker.Tools.Execute(ctx, d.call)
+	if pending != nil {
+		if d.retry(pending) {
+			tracing.EndFailed(span, "Pending", pending.Reason)
+			return
+		}
+		r = d.call.Fail(schema.ToolFailed, pending.Reason)
+	}
+	r.StartedMS, r.QueuedMS = started.UnixMilli(), max(0, started.Sub(d.stored).Milliseconds())
+	if r.Error != nil {
+		tracing.EndFailed(span, string(r.Error.Type), r.Error.Message)
+	} else {
+		span.End()
+	}
+	if d.interrupted(ctx, &r) {
+		d.nak(0)
+		return
+	}
+	d.finish(r)
+}
+
+// interrupted tells whether an idempotent call was cut short because this worker shuts down: another may run it.
+func (d *delivery) interrupted(ctx context.Context, r *schema.Result) bool {
+	return !d.runOnce && !r.OK && d.service.work.Err() != nil && time.Now().Before(d.deadline) &&
+		context.Cause(ctx) == context.Cause(d.service.work) && d.attempts < d.worker.Attempts
+}
+
+// retry gives an idempotent call back to run again; false: there is no further attempt, so the trouble is its result.
+func (d *delivery) retry(p *schema.Pending) bool {
+	delay := max(time.Duration(p.RetryAfterMS)*time.Millisecond, retryDelay(d.attempts))
+	if d.runOnce || d.attempts >= d.worker.Attempts || time.Now().Add(delay).After(d.deadline) {
+		return false
+	}
+	d.nak(delay)
+	return true
+}
+
+func (d *delivery) traced(ctx context.Context) context.Context {
+	if d.msg.Header == nil {
+		return ctx
+	}
+	return tracing.Extract(ctx, d.msg.Header)
+}
+
+func (d *delivery) progress() func(string) {
+	var seq atomic.Uint64
+	return func(text string) {
+		subject := d.bus.names.progress(d.call.Run, d.call.Turn, d.call.Index)
+		d.bus.send(subject, &Progress{Seq: seq.Add(1), Text: schema.Cut(schema.CleanText(text), 16<<10), Worker: d.bus.cfg.Instance})
+	}
+}

@@ -1,0 +1,32 @@
+package bus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Invoke runs one call of a tool outside any agent, on a run of its own: open, the call 1.0, close. The call's result
+// says whether the tool succeeded; the error is trouble with the transport.
+func (b *Bus) Invoke(ctx context.Context, tool schema.Tool, args schema.JSONText, p schema.Principal, within time.Duration) (schema.Result, error) {
+	call := &schema.Call{
+		Run: schema.NewID(), Turn: 1, Label: "call", Tool: tool.Name, Args: args, Principal: p,
+		Effect: tool.Effect, Idempotent: tool.Idempotent, TimeoutMS: tool.TimeoutMS, Digest: tool.Digest,
+	}
+	open := &schema.Open{Kind: schema.RunCall, Principal: p, AtMS: b.Now().UnixMilli()}
+	if _, err := b.Append(ctx, call.Run, schema.OpenKey(), open, schema.Key{}); err != nil {
+		return schema.Result{}, fmt.Errorf("call %s: %w", tool.Name, err)
+	}
+	r, err := b.Dispatch(ctx, call, tool.Queue, within)
+	if err != nil {
+		return r, fmt.Errorf("call %s: %w", tool.Name, err)
+	}
+	end := &schema.Close{State: string(schema.ReasonDone), Calls: 1, AtMS: b.Now().UnixMilli()}
+	_, err = b.Append(context.WithoutCancel(ctx), call.Run, schema.CloseKey(), end, schema.SayKey(1))
+	if err != nil {
+		return r, fmt.Errorf("call %s: %w", tool.Name, err)
+	}
+	return r, nil
+}

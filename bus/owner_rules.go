@@ -1,0 +1,91 @@
+package bus
+
+import "github.com/jetcrew/jetcrew/schema"
+
+// The rules by which the owner of a call settles it, free of time and network. A call is in one of these phases:
+//
+//	waiting ──deadline, stop, queue full──► claiming ──refused: it began──► cancelling ──grace──► giving up
+//	   │  (an idempotent call has no begin: it goes to cancelling at once)      │
+//	   └────────────── a result fact ends every phase ─────────────────────────┘
+type ownerPhase int
+
+const (
+	phaseWaiting ownerPhase = iota
+	phaseClaiming
+	phaseCancelling
+	phaseSettled
+)
+
+// ownerEvent is what happens to a call at its owner.
+type ownerEvent int
+
+const (
+	evPublished ownerEvent = iota // the work stream has the call
+	evFull                        // the work stream refused it
+	evTooLarge                    // it does not fit into a message
+	evDeadline                    // the call's deadline passed
+	evStop                        // the caller wants it ended
+	evGuarded                     // the claim "not started" was refused: it began
+	evRepeat                      // time to repeat the cancel hint
+	evGrace                       // the wait after the cancel is over
+	evSettled                     // a result is known
+)
+
+// ownerAction is what the owner does next.
+type ownerAction int
+
+const (
+	doWait   ownerAction = iota
+	doClaim              // write a result that claims the call did not start, guarded on its begin
+	doCancel             // tell the workers to end it, then wait
+	doGiveUp             // write a result, guarded on nothing
+	doReturn
+)
+
+// ownerState is the state of a call at its owner.
+type ownerState struct {
+	runOnce bool
+	phase   ownerPhase
+	fail    schema.ErrorType // type of the result that the owner would write now
+}
+
+func (s *ownerState) on(ev ownerEvent) ownerAction {
+	switch {
+	case ev == evSettled:
+		s.phase = phaseSettled
+		return doReturn
+	case s.phase == phaseWaiting:
+		return s.onWaiting(ev)
+	case s.phase == phaseClaiming && ev == evGuarded:
+		s.phase, s.fail = phaseCancelling, schema.OutcomeUnknown
+		return doCancel
+	case s.phase == phaseCancelling && ev == evRepeat:
+		return doCancel
+	case s.phase == phaseCancelling && ev == evGrace:
+		return doGiveUp
+	}
+	return doWait
+}
+
+func (s *ownerState) onWaiting(ev ownerEvent) ownerAction {
+	switch ev {
+	case evDeadline:
+		s.fail = schema.Timeout
+	case evStop:
+		s.fail = schema.Cancelled
+	case evFull:
+		s.fail = schema.QueueFull
+	case evTooLarge:
+		s.fail = schema.TooLarge
+	default:
+		return doWait
+	}
+	// A run-once call cannot start once its result is there; an idempotent one has no begin that could refuse the
+	// claim, so it gets the grace to end by itself. What was refused by the stream has nobody to wait for.
+	if s.runOnce || ev == evFull || ev == evTooLarge {
+		s.phase = phaseClaiming
+		return doClaim
+	}
+	s.phase = phaseCancelling
+	return doCancel
+}

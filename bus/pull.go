@@ -1,0 +1,151 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	pullExpires   = 30 * time.Second
+	pullHeartbeat = 5 * time.Second
+	pullSilence   = 2*pullHeartbeat + 2*time.Second // without a sign of life: ask anew
+	pullPause     = 500 * time.Millisecond          // after the server refused a request
+)
+
+// demand is how many messages a worker may still ask for: never more than its free slots. It is plain arithmetic, so
+// that it can be tested without a server.
+type demand struct {
+	slots   int
+	running int // messages being worked on
+	asked   int // messages that the server still owes
+}
+
+// want returns how many messages to ask for now. Small requests are put together until a quarter of the slots is free,
+// but a worker never waits without a request.
+func (d *demand) want() int {
+	free := d.slots - d.running - d.asked
+	if free <= 0 || d.asked > 0 && free < max(1, d.slots/4) {
+		return 0
+	}
+	return free
+}
+
+func (d *demand) delivered() { d.running++; d.asked = max(0, d.asked-1) }
+
+func (d *demand) finished() { d.running-- }
+
+// expired takes back n messages of a request that ended unserved.
+func (d *demand) expired(n int) { d.asked = max(0, d.asked-n) }
+
+// puller asks the consumer of a queue for messages. It is used from one goroutine. nats.go's own loops can stop for
+// half a minute with messages pending, so this one watches for signs of life and asks anew.
+type puller struct {
+	bus     *Bus
+	queue   string
+	subject string // where requests go
+	msgs    chan *nats.Msg
+	demand  demand
+
+	sub     *nats.Subscription
+	inbox   string
+	closed  chan struct{} // the subscription has passed on its last message
+	epoch   uint64        // reconnects of the connection when the subscription began
+	alive   time.Time     // last sign of life
+	resume  time.Time     // no request before
+	created bool          // the consumer was seen
+}
+
+func newPuller(b *Bus, queue string, slots int) *puller {
+	return &puller{
+		bus: b, queue: queue, subject: "$JS.API.CONSUMER.MSG.NEXT." + b.names.work() + "." + queue,
+		msgs: make(chan *nats.Msg, slots+16), demand: demand{slots: slots},
+	}
+}
+
+// start begins a new subscription; what the server owed to the old one comes back as a redelivery.
+func (p *puller) start() error {
+	if p.sub != nil {
+		_ = p.sub.Unsubscribe() // fails only on a closed connection
+	}
+	p.inbox = nats.NewInbox()
+	p.closed = make(chan struct{})
+	msgs, closed := p.msgs, p.closed
+	sub, err := p.bus.nc.Subscribe(p.inbox, func(m *nats.Msg) { msgs <- m })
+	if err != nil {
+		return fmt.Errorf("pull from %s: %w", p.queue, err)
+	}
+	sub.SetClosedHandler(func(string) { close(closed) })
+	p.sub, p.demand.asked = sub, 0
+	p.epoch, p.alive = p.bus.nc.Stats().Reconnects, time.Now()
+	return nil
+}
+
+// pull asks for what is wanted.
+func (p *puller) pull() error {
+	n := p.demand.want()
+	if n == 0 || time.Now().Before(p.resume) {
+		return nil
+	}
+	body, err := json.Marshal(map[string]any{"batch": n, "expires": pullExpires, "idle_heartbeat": pullHeartbeat})
+	if err != nil {
+		return err
+	}
+	if err := p.bus.nc.PublishRequest(p.subject, p.inbox, body); err != nil {
+		p.resume = time.Now().Add(pullPause)
+		return nil // disconnected: the watchdog starts anew
+	}
+	if p.demand.asked == 0 {
+		p.alive = time.Now()
+	}
+	p.demand.asked += n
+	return nil
+}
+
+// status reads a message that is no delivery: a heartbeat, or the end of a request.
+func (p *puller) status(m *nats.Msg) {
+	p.alive = time.Now()
+	code := m.Header.Get("Status")
+	if code == "100" {
+		return
+	}
+	if n, err := strconv.Atoi(m.Header.Get("Nats-Pending-Messages")); err == nil {
+		p.demand.expired(n)
+		return
+	}
+	// The request was refused, or its consumer went away: nothing is owed any more.
+	p.bus.log.Warn("pull refused", "queue", p.queue, "status", code, "description", m.Header.Get("Description"))
+	p.created = false
+	p.alive = time.Time{}
+	p.resume = time.Now().Add(pullPause)
+}
+
+// watch starts anew after a reconnect, a refusal, or when the server was silent for too long.
+func (p *puller) watch(ctx context.Context) error {
+	if !p.bus.nc.IsConnected() || time.Now().Before(p.resume) {
+		return nil
+	}
+	silent := p.demand.asked > 0 && time.Since(p.alive) > pullSilence
+	if !silent && p.created && p.epoch == p.bus.nc.Stats().Reconnects {
+		return nil
+	}
+	if silent {
+		p.bus.log.Warn("pull loop was silent, asking anew", "queue", p.queue)
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	if err := p.bus.ensureConsumer(ctx, p.queue); err != nil {
+		p.resume = time.Now().Add(pullPause)
+		p.bus.log.Warn("pull loop cannot reach its consumer yet", "queue", p.queue, "error", err)
+		return nil
+	}
+	p.created = true
+	return p.start()
+}
+
+// isDelivery tells a message of the stream from a status.
+func isDelivery(m *nats.Msg) bool { return m.Header.Get("Status") == "" || len(m.Data) > 0 }

@@ -1,0 +1,193 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/sourcegraph/conc"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Server has tools and executes calls of them. Both methods are called concurrently.
+type Server interface {
+	// Tools returns the definitions that workers of the queue announce.
+	Tools() []schema.Tool
+	// Execute runs one call until its context ends. A Pending is no result yet.
+	Execute(ctx context.Context, call *schema.Call) (schema.Result, *schema.Pending)
+}
+
+// Worker says how a process serves a queue.
+type Worker struct {
+	Queue    string
+	Slots    int           // calls at once; default 1
+	Tools    Server        // required
+	Drain    time.Duration // after the end of ctx: for running calls to finish before they are cancelled; default 20 s
+	Attempts int           // starts of one call before it is given up; default 3
+}
+
+func (w Worker) withDefaults() (Worker, error) {
+	w.Slots = cmp.Or(w.Slots, 1)
+	w.Drain = cmp.Or(w.Drain, 20*time.Second)
+	w.Attempts = cmp.Or(w.Attempts, 3)
+	switch {
+	case w.Tools == nil:
+		return w, errors.New("worker without tools")
+	case w.Slots < 1 || w.Slots > 4096:
+		return w, fmt.Errorf("slots %d: want 1 to 4096", w.Slots)
+	case w.Attempts < 1:
+		return w, fmt.Errorf("attempts %d: want at least 1", w.Attempts)
+	}
+	return w, schema.CheckQueue(w.Queue)
+}
+
+// Serve works on the calls of a queue until ctx ends, then drains: it takes no further call, hands back at once what
+// has not started, lets the running calls finish within w.Drain, and cancels those that do not. It returns after every
+// acknowledgement has reached the server; the error says what was left.
+func (b *Bus) Serve(ctx context.Context, w Worker) error {
+	w, err := w.withDefaults()
+	if err == nil {
+		err = b.ensureConsumer(ctx, w.Queue)
+	}
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", w.Queue, err)
+	}
+	b.working.Do(func() { b.tasks.Go(func() { b.keepInProgress(b.life) }) })
+	s := newService(b, w)
+	announced := s.announce()
+	defer announced()
+	if err := s.run(ctx); err != nil {
+		return fmt.Errorf("serve %s: %w", w.Queue, err)
+	}
+	return nil
+}
+
+// service is one queue served by this process.
+type service struct {
+	bus      *Bus
+	worker   Worker
+	tools    map[string]schema.Tool
+	puller   *puller
+	finished chan struct{} // one for each message that is done with
+	handlers conc.WaitGroup
+
+	// Two contexts: the one of Serve stops taking work, this one stops the work that runs.
+	work   context.Context
+	cancel context.CancelCauseFunc
+}
+
+func newService(b *Bus, w Worker) *service {
+	s := &service{bus: b, worker: w, tools: map[string]schema.Tool{}, puller: newPuller(b, w.Queue, w.Slots)}
+	for _, t := range w.Tools.Tools() {
+		s.tools[t.Name] = t
+	}
+	s.finished = make(chan struct{}, w.Slots+cap(s.puller.msgs))
+	s.work, s.cancel = context.WithCancelCause(b.life)
+	return s
+}
+
+func (s *service) run(ctx context.Context) error {
+	defer s.cancel(nil)
+	tick := time.NewTicker(time.Second / 2)
+	defer tick.Stop()
+	p := s.puller
+	if err := p.watch(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := p.pull(); err != nil {
+			return err
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+			return s.drain()
+		case m := <-p.msgs:
+			s.got(m)
+		case <-s.finished:
+			p.demand.finished()
+		case <-tick.C:
+			err = p.watch(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+func (s *service) got(m *nats.Msg) {
+	p := s.puller
+	if !isDelivery(m) {
+		p.status(m)
+		return
+	}
+	p.alive = time.Now()
+	p.demand.delivered()
+	s.handlers.Go(func() {
+		defer func() { s.finished <- struct{}{} }()
+		s.handle(m)
+	})
+}
+
+// drain gives back what is buffered, waits for what runs, and cancels it when the time is over.
+func (s *service) drain() error {
+	s.handBack()
+	done := make(chan struct{})
+	go func() {
+		s.handlers.Wait()
+		close(done)
+	}()
+	late := time.NewTimer(s.worker.Drain)
+	defer late.Stop()
+	for {
+		select {
+		case <-done:
+			if err := s.bus.nc.FlushTimeout(publishTimeout); err != nil {
+				return fmt.Errorf("drain: acknowledgements may not have arrived: %w", err)
+			}
+			return nil
+		case <-s.finished:
+		case <-late.C:
+			s.cancel(&schema.Error{Type: schema.Cancelled, Message: "the worker is shutting down"})
+		}
+	}
+}
+
+// handBack ends the subscription and returns the messages that were on their way. The server has processed the end
+// of our interest before they are given back, so they cannot come to this process again.
+func (s *service) handBack() {
+	p := s.puller
+	if p.sub == nil || p.sub.Drain() != nil {
+		return // not connected: AckWait gives them back
+	}
+	var back conc.WaitGroup
+	defer back.Wait()
+	late := time.NewTimer(publishTimeout)
+	defer late.Stop()
+	for {
+		select {
+		case m := <-p.msgs:
+			if isDelivery(m) {
+				back.Go(func() { s.giveBack(m) })
+			}
+		case <-p.closed:
+			if len(p.msgs) == 0 {
+				return
+			}
+			p.closed = nil
+			late.Reset(0)
+		case <-late.C:
+			return
+		}
+	}
+}
+
+func (s *service) giveBack(m *nats.Msg) {
+	if d, err := s.read(m); err == nil {
+		d.back("the worker is shutting down", 0)
+	}
+}

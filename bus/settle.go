@@ -1,0 +1,238 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// ask: how an owner of a begin is asked.
+const (
+	askTimeout = time.Second
+	askSilence = 2 * AckWait // unbroken, on a healthy connection: then the runner counts as gone
+)
+
+// finish records the result and acknowledges. A result that is there already is the call's outcome; this one came late
+// and changes nothing.
+func (d *delivery) finish(r schema.Result) {
+	err := d.record(r, "")
+	if err != nil && !errors.Is(err, schema.ErrExists) {
+		d.bus.log.Error("result not recorded, the call comes again", "call", d.call.String(), "error", err)
+		return
+	}
+	d.ack()
+}
+
+// record writes r under this worker's name. It outlives the call's context: a late result must still be written.
+func (d *delivery) record(r schema.Result, guard string) error {
+	r.Worker, r.Delivery, r.EndedMS = d.bus.cfg.Instance, d.delivery, d.bus.Now().UnixMilli()
+	data, err := schema.Encode(&r)
+	if err != nil {
+		return err
+	}
+	subject := d.bus.names.fact(d.call.Run, d.resultKey())
+	if len(data) > MaxInline {
+		r = d.call.Failf(schema.TooLarge, "the result is %d bytes, more than %d KiB", len(data), MaxInline>>10)
+		return d.record(r, guard)
+	}
+	_, err = d.bus.record(context.WithoutCancel(d.service.work), subject, data, guard)
+	return err
+}
+
+// notStarted settles a call that did not start here. Of a run-once call it is claimed only while nobody began it.
+func (d *delivery) notStarted(ctx context.Context, t schema.ErrorType, why string) {
+	switch err := d.record(d.call.Fail(t, why), d.beginGuard()); {
+	case err == nil, errors.Is(err, schema.ErrExists):
+		d.ack()
+	case errors.Is(err, schema.ErrGuarded):
+		d.begun(ctx)
+	default:
+		d.bus.log.Warn("result not recorded, the call comes again", "call", d.call.String(), "error", err)
+	}
+}
+
+func (d *delivery) beginGuard() string {
+	if !d.runOnce {
+		return ""
+	}
+	return d.bus.names.fact(d.call.Run, schema.BeginKey(d.call.Turn, d.call.Index, d.worker.Queue))
+}
+
+// lost gives up a call whose workers died as often as the limit allows.
+func (d *delivery) lost(ctx context.Context) {
+	r := d.call.Failf(schema.WorkerLost, "its worker was lost on each of %d attempts", d.attempts-1)
+	switch err := d.record(r, d.beginGuard()); {
+	case errors.Is(err, schema.ErrGuarded):
+		d.begun(ctx)
+	case err == nil, errors.Is(err, schema.ErrExists):
+		d.bury(r.Error.Message)
+	default:
+		d.bus.log.Warn("result not recorded, the call comes again", "call", d.call.String(), "error", err)
+	}
+}
+
+// DeadLetter is the record of a message that no worker could finish, on jc.dead.<queue>.
+type DeadLetter struct {
+	schema.Payload
+	Queue    string `msgpack:"queue" json:"queue"`
+	Reason   string `msgpack:"reason" json:"reason"`
+	Seq      uint64 `msgpack:"seq" json:"seq"` // WORK sequence
+	Delivery uint64 `msgpack:"delivery" json:"delivery"`
+	Worker   string `msgpack:"worker" json:"worker"` // instance that gave it up
+	Data     []byte `msgpack:"data" json:"data"`     // the message's payload
+	AtMS     int64  `msgpack:"at_ms" json:"at_ms"`
+}
+
+// bury keeps what the message held and ends it.
+func (d *delivery) bury(reason string) {
+	letter := &DeadLetter{
+		Queue: d.worker.Queue, Reason: schema.Cut(reason, 4<<10), Seq: d.seq, Delivery: d.delivery,
+		Worker: d.bus.cfg.Instance, Data: d.msg.Data, AtMS: d.bus.Now().UnixMilli(),
+	}
+	data, err := schema.Encode(letter)
+	if err == nil {
+		_, err = d.bus.publish(&nats.Msg{Subject: d.bus.names.deadSubject(d.worker.Queue), Data: data})
+	}
+	if err != nil && !errors.Is(err, errTooLarge) {
+		d.bus.log.Warn("dead letter not stored, the message comes again", "queue", d.worker.Queue, "seq", d.seq, "error", err)
+		return
+	}
+	d.bus.log.Warn("message given up", "queue", d.worker.Queue, "seq", d.seq, "reason", reason)
+	d.reply(ackTerm)
+}
+
+// begun handles a run-once call that somebody began: its worker is asked until it answers, its result is there, or it
+// was silent for too long.
+func (d *delivery) begun(ctx context.Context) {
+	key := schema.BeginKey(d.call.Turn, d.call.Index, d.worker.Queue)
+	m, err := d.bus.lookFact(ctx, d.call.Run, key)
+	var b schema.Begin
+	if err == nil && m != nil {
+		err = schema.Decode(m.Data, &b)
+	}
+	switch {
+	case err != nil || m == nil:
+		d.bus.log.Warn("begin not readable, the call comes again", "call", d.call.String(), "error", err)
+	case b.Seq != d.seq:
+		d.ack() // another copy began: this one settles nothing
+	default:
+		d.ask(ctx, &b)
+	}
+}
+
+func (d *delivery) ask(ctx context.Context, b *schema.Begin) {
+	silent := time.Now()
+	for ctx.Err() == nil {
+		switch running, err := d.askOnce(ctx, b); {
+		case err != nil:
+			if !d.bus.nc.IsConnected() || d.bus.brokenSince(silent) {
+				silent = time.Now() // silence counts only on a healthy connection
+			}
+		case running:
+			d.back("it runs at "+b.Instance, AckWait)
+			return
+		default:
+			d.unknown(ctx)
+			return
+		}
+		if m, err := d.bus.lookFact(ctx, d.call.Run, d.resultKey()); err == nil && m != nil {
+			d.ack()
+			return
+		}
+		if time.Since(silent) >= askSilence {
+			d.unknown(ctx)
+			return
+		}
+		_ = backoff(ctx, 6)
+	}
+}
+
+func (d *delivery) askOnce(ctx context.Context, b *schema.Begin) (running bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	q := &OwnQuery{Run: d.call.Run, Turn: d.call.Turn, Index: d.call.Index, Seq: d.seq}
+	data, err := schema.Encode(q)
+	if err != nil {
+		return false, err
+	}
+	if !schema.ValidID(b.Instance) {
+		return false, errors.New("begin without an instance")
+	}
+	m, err := d.bus.nc.RequestWithContext(ctx, d.bus.names.own(b.Instance), data)
+	if err != nil {
+		return false, err
+	}
+	var r OwnReply
+	err = schema.Decode(m.Data, &r)
+	return r.Running, err
+}
+
+// unknown settles a call that began and that nobody runs any more.
+func (d *delivery) unknown(ctx context.Context) {
+	m, err := d.bus.lookFact(ctx, d.call.Run, d.resultKey())
+	if err != nil {
+		return // it comes again
+	}
+	if m != nil {
+		d.ack()
+		return
+	}
+	d.finish(d.call.Fail(schema.OutcomeUnknown,
+		"the worker that began the call is gone; it may or may not have taken effect, do not repeat it blindly"))
+}
+
+// back gives a delivery that did not start back to the queue, in writing: it does not count as an attempt.
+func (d *delivery) back(reason string, delay time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.service.work), publishTimeout)
+	defer cancel()
+	key := schema.BackKey(d.call.Turn, d.call.Index, d.worker.Queue, d.seq, d.delivery)
+	_, err := d.bus.Append(ctx, d.call.Run, key, &schema.Back{Instance: d.bus.cfg.Instance, Reason: reason}, schema.Key{})
+	if err != nil && !errors.Is(err, schema.ErrExists) {
+		d.bus.log.Warn("hand-back not recorded, AckWait gives the call back", "call", d.call.String(), "error", err)
+		return
+	}
+	d.nak(delay)
+}
+
+// nak gives a delivery back. Without contact the message may be somebody else's by now, so nothing is sent.
+func (d *delivery) nak(delay time.Duration) {
+	if d.bus.nc.IsConnected() {
+		d.reply(nakAfter(delay))
+	}
+}
+
+func (d *delivery) ack() { d.reply(ackDone) }
+
+func (d *delivery) reply(word []byte) {
+	if err := d.bus.nc.Publish(d.msg.Reply, word); err != nil {
+		d.bus.log.Warn("acknowledgement not sent, the call comes again", "call", d.seq, "error", err)
+	}
+}
+
+// countBacks counts the hand-backs of a WORK sequence.
+func (b *Bus) countBacks(ctx context.Context, c *schema.Call, queue string, seq uint64) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	filter := strings.TrimSuffix(b.names.fact(c.Run, schema.BackKey(c.Turn, c.Index, queue, seq, 0)), "0") + "*"
+	msgs, err := jetstreamext.GetLastMsgsFor(ctx, b.js, b.names.runs(), []string{filter})
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, err := range msgs {
+		if errors.Is(err, jetstreamext.ErrNoMessages) {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	return n, nil
+}

@@ -1,0 +1,85 @@
+package bus
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// The payloads of core NATS messages. They are hints: losing one costs time, never truth.
+
+// Cancel asks the workers that run calls of a run to end them; Turn and Index name one call, else all are meant.
+type Cancel struct {
+	schema.Payload
+	Reason string `msgpack:"reason" json:"reason"`
+	Turn   *int   `msgpack:"turn,omitempty" json:"turn,omitempty"`
+	Index  *int   `msgpack:"index,omitempty" json:"index,omitempty"`
+}
+
+// OwnQuery asks an instance whether it runs a call, as delivered under a WORK sequence.
+type OwnQuery struct {
+	schema.Payload
+	Run   string `msgpack:"run" json:"run"`
+	Turn  int    `msgpack:"turn" json:"turn"`
+	Index int    `msgpack:"index" json:"index"`
+	Seq   uint64 `msgpack:"seq" json:"seq"`
+}
+
+// OwnReply answers an OwnQuery.
+type OwnReply struct {
+	schema.Payload
+	Running bool `msgpack:"running" json:"running"`
+}
+
+// Progress is what a running call says before its result.
+type Progress struct {
+	schema.Payload
+	Seq    uint64 `msgpack:"seq" json:"seq"`
+	Text   string `msgpack:"text" json:"text"`
+	Worker string `msgpack:"worker,omitempty" json:"worker,omitempty"`
+}
+
+// sendCancel tells the workers; call nil means all calls of the run.
+func (b *Bus) sendCancel(run, reason string, call *schema.Call) {
+	c := &Cancel{Reason: reason}
+	if call != nil {
+		c.Turn, c.Index = &call.Turn, &call.Index
+	}
+	b.send(b.names.cancel(run), c)
+}
+
+// send publishes a core message. What cannot be sent is logged: the protocol does not lean on it.
+func (b *Bus) send(subject string, payload schema.Encodable) {
+	data, err := schema.Encode(payload)
+	if err == nil {
+		err = b.nc.Publish(subject, data)
+	}
+	if err != nil {
+		b.log.Debug("hint not sent", "subject", subject, "error", err)
+	}
+}
+
+func (f *feed) hearProgress(m *nats.Msg) {
+	_, rest, _ := f.bus.names.cutRun(m.Subject, "progress")
+	turn, index, _ := strings.Cut(rest, ".")
+	n, errN := strconv.Atoi(turn)
+	i, errI := strconv.Atoi(index)
+	var p Progress
+	if errN != nil || errI != nil || schema.Decode(m.Data, &p) != nil {
+		return
+	}
+	f.mu.Lock()
+	var sink func(string)
+	for key, c := range f.open {
+		if key.N == n && key.I == i {
+			sink = c.progress
+		}
+	}
+	f.mu.Unlock()
+	if sink != nil {
+		sink(schema.CleanText(p.Text))
+	}
+}

@@ -1,0 +1,150 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Streams returns the settings of every stream of a prefix, as Connect creates them; the contract's document is
+// generated from it.
+func Streams(prefix string, replicas int) []jetstream.StreamConfig {
+	n := names{prefix}
+	return []jetstream.StreamConfig{
+		{
+			Name: n.work(), Description: "what is to be done: calls", Subjects: []string{prefix + ".work.*.*"},
+			Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
+			AllowMsgTTL: true, AllowDirect: true, Replicas: replicas,
+		},
+		{
+			Name: n.runs(), Description: "what has happened: facts, each written once", Subjects: []string{prefix + ".run.>"},
+			Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 1,
+			Storage: jetstream.FileStorage, AllowDirect: true, Replicas: replicas,
+			RePublish: &jetstream.RePublish{Source: prefix + ".run.>", Destination: prefix + ".live.>"},
+		},
+		{
+			Name: n.dead(), Description: "calls that no worker could finish", Subjects: []string{prefix + ".dead.*"},
+			Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, AllowDirect: true, Replicas: replicas,
+			MaxAge: 30 * 24 * time.Hour,
+		},
+	}
+}
+
+// CatalogConfig returns the settings of the bucket that holds the workers and their tools.
+func CatalogConfig(prefix string, replicas int) jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{
+		Bucket: names{prefix}.catalog(), Description: "workers and the tools they have", History: 1,
+		Storage: jetstream.FileStorage, Replicas: replicas, LimitMarkerTTL: time.Second,
+	}
+}
+
+// ConsumerConfig returns the settings of the one durable consumer that the workers of a queue share.
+func ConsumerConfig(prefix, queue string) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable: queue, FilterSubject: names{prefix}.workFilter(queue), AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: AckWait, MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: 4096,
+	}
+}
+
+func (b *Bus) ensureStreams(ctx context.Context) error {
+	for _, want := range Streams(b.cfg.Prefix, b.cfg.Replicas) {
+		if err := b.ensureStream(ctx, want); err != nil {
+			return err
+		}
+	}
+	_, err := b.js.CreateKeyValue(ctx, CatalogConfig(b.cfg.Prefix, b.cfg.Replicas))
+	if err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+		return fmt.Errorf("create bucket %s: %w", b.names.catalog(), err)
+	}
+	return nil
+}
+
+func (b *Bus) ensureStream(ctx context.Context, want jetstream.StreamConfig) error {
+	_, err := b.js.CreateStream(ctx, want)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("create stream %s: %w", want.Name, err)
+	}
+	s, err := b.js.Stream(ctx, want.Name)
+	if err != nil {
+		return fmt.Errorf("look at stream %s: %w", want.Name, err)
+	}
+	if diff := streamDiff(s.CachedInfo().Config, want); diff != "" {
+		return fmt.Errorf("stream %s has settings that break the protocol: %s; change or remove the stream, or use another prefix", want.Name, diff)
+	}
+	return nil
+}
+
+// streamDiff compares what the protocol leans on; sizes, replicas and placement are the operator's.
+func streamDiff(have, want jetstream.StreamConfig) string {
+	var d differ
+	d.add("subjects", strings.Join(slices.Sorted(slices.Values(have.Subjects)), " "), strings.Join(slices.Sorted(slices.Values(want.Subjects)), " "))
+	d.add("retention", have.Retention, want.Retention)
+	d.add("discard", have.Discard, want.Discard)
+	d.add("discard_new_per_subject", have.DiscardNewPerSubject, want.DiscardNewPerSubject)
+	d.add("max_msgs_per_subject", max(have.MaxMsgsPerSubject, 0), want.MaxMsgsPerSubject)
+	d.add("allow_msg_ttl", have.AllowMsgTTL || !want.AllowMsgTTL, true)
+	d.add("allow_direct", have.AllowDirect, want.AllowDirect)
+	d.add("max_age", have.MaxAge, want.MaxAge)
+	d.add("republish", republish(have), republish(want))
+	return d.String()
+}
+
+func republish(c jetstream.StreamConfig) string {
+	if c.RePublish == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s to %s (headers only: %t)", c.RePublish.Source, c.RePublish.Destination, c.RePublish.HeadersOnly)
+}
+
+// ensureConsumer makes the queue's consumer exist with the settings of the contract. Whoever comes first creates it;
+// one that another program made with settings that break the protocol is refused.
+func (b *Bus) ensureConsumer(ctx context.Context, queue string) error {
+	want := ConsumerConfig(b.cfg.Prefix, queue)
+	c, err := b.js.Consumer(ctx, b.names.work(), queue)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		if _, err = b.js.CreateConsumer(ctx, b.names.work(), want); err == nil {
+			return nil
+		}
+		if !errors.Is(err, jetstream.ErrConsumerExists) && !errors.Is(err, jetstream.ErrConsumerNameAlreadyInUse) {
+			return fmt.Errorf("create consumer %s: %w", queue, err)
+		}
+		c, err = b.js.Consumer(ctx, b.names.work(), queue)
+	}
+	if err != nil {
+		return fmt.Errorf("look at consumer %s: %w", queue, err)
+	}
+	if diff := consumerDiff(c.CachedInfo().Config, want); diff != "" {
+		return fmt.Errorf("consumer %s of %s has settings that break the protocol: %s; remove it and start again", queue, b.names.work(), diff)
+	}
+	return nil
+}
+
+func consumerDiff(have, want jetstream.ConsumerConfig) string {
+	var d differ
+	d.add("filter_subject", strings.Join(append(slices.Clone(have.FilterSubjects), have.FilterSubject), ""), want.FilterSubject)
+	d.add("ack_policy", have.AckPolicy, want.AckPolicy)
+	d.add("ack_wait", have.AckWait, want.AckWait)
+	d.add("max_deliver", have.MaxDeliver, want.MaxDeliver)
+	d.add("backoff", len(have.BackOff), 0)
+	d.add("inactive_threshold", have.InactiveThreshold, want.InactiveThreshold)
+	return d.String()
+}
+
+// differ collects settings that are not as wanted.
+type differ struct{ parts []string }
+
+func (d *differ) add(name string, have, want any) {
+	if have != want {
+		d.parts = append(d.parts, fmt.Sprintf("%s is %v, want %v", name, have, want))
+	}
+}
+
+func (d *differ) String() string { return strings.Join(d.parts, "; ") }
