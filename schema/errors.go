@@ -59,12 +59,15 @@ func ToolError(e *Error, tool, callID string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Cut returns s in at most max bytes, never inside a character; what is cut is marked with "...".
+// Cut returns s in at most max bytes, never inside a character; what is cut is marked with "...". Max is not negative.
 func Cut(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
 	n := max - len("...")
+	if n < 0 {
+		return "..."[:max]
+	}
 	for n > 0 && s[n]&0xc0 == 0x80 {
 		n--
 	}

@@ -160,7 +160,10 @@ func display(v any) string {
 	return kindOf(v)
 }
 
-func quoted(s string) string { return `"` + strings.ReplaceAll(Cut(s, maxQuoted), `"`, `\"`) + `"` }
+// quoted shows a name or a string, cut. What it holds may be anything a model or a stranger's schema wrote.
+func quoted(s string) string {
+	return `"` + strings.ReplaceAll(CleanText(Cut(s, maxQuoted)), `"`, `\"`) + `"`
+}
 
 // list names some of names, quoted.
 func list(names []string) string {

@@ -53,7 +53,7 @@ func fits(name, known string) bool {
 // Unknown returns the UnknownTool error for a name that is none of known: it names the nearest of those, at most five.
 // Name may be anything that a model wrote.
 func Unknown(name string, known []string) *Error {
-	text := "there is no tool " + quoted(CleanText(strings.TrimSpace(name)))
+	text := "there is no tool " + quoted(strings.TrimSpace(name))
 	if strings.TrimSpace(name) == "" {
 		text = "a tool name is required"
 	}
