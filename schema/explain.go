@@ -137,7 +137,7 @@ func (e *explainer) missing(ve *jsonschema.ValidationError, names []string, beca
 	known := e.known(ve)
 	var strangers []string
 	for k := range obj {
-		if _, ok := known[k]; !ok {
+		if _, ok := known[k]; !ok && k != because {
 			strangers = append(strangers, k)
 		}
 	}
@@ -148,7 +148,7 @@ func (e *explainer) missing(ve *jsonschema.ValidationError, names []string, beca
 	var ps []problem
 	for _, name := range names {
 		text := "missing property " + quoted(name) + e.expected(known[name]) + why
-		near := nearest(name, strangers, 1, len(names) > 1 || len(strangers) > 1)
+		near := nearest(name, strangers, 1, len(names) > 1 || len(strangers) > 1 || len(known) == 0)
 		if len(near) > 0 {
 			text += fmt.Sprintf(" (got %s instead)", quoted(near[0]))
 		}
@@ -184,8 +184,7 @@ func (e *explainer) unknown(ve *jsonschema.ValidationError, names []string) []pr
 // around it when that is a part of allOf, anyOf, oneOf, or if, then and else.
 func (e *explainer) known(ve *jsonschema.ValidationError) map[string]any {
 	known := make(map[string]any)
-	path := schemaPath(ve.SchemaURL)
-	for {
+	for path, ok := schemaPath(ve.SchemaURL), true; ok; path, ok = outside(path) {
 		node, _ := walk(e.doc, path).(map[string]any)
 		props, _ := node["properties"].(map[string]any)
 		for k, v := range props {
@@ -193,31 +192,29 @@ func (e *explainer) known(ve *jsonschema.ValidationError) map[string]any {
 				known[k] = v
 			}
 		}
-		if path = outside(path); path == nil {
-			return known
-		}
 	}
+	return known
 }
 
-// outside returns the path of the schema that applies the one at path to the same value, nil if none does.
-func outside(path []string) []string {
+// outside returns the path of the schema that applies the one at path to the same value; ok is false if none does.
+func outside(path []string) (outer []string, ok bool) {
 	n := len(path)
 	switch {
 	case n >= 1 && slices.Contains([]string{"then", "else", "if", "not"}, path[n-1]):
-		return path[:n-1]
+		return path[:n-1], true
 	case n >= 2 && slices.Contains([]string{"allOf", "anyOf", "oneOf"}, path[n-2]):
-		return path[:n-2]
+		return path[:n-2], true
 	}
-	return nil
+	return nil, false
 }
 
 // condition says why the schema of ve applies, if that is a then or an else: the values that its if looks at.
 func (e *explainer) condition(ve *jsonschema.ValidationError) string {
-	path := schemaPath(ve.SchemaURL)
-	for path != nil && path[len(path)-1] != "then" && path[len(path)-1] != "else" {
-		path = outside(path)
+	path, ok := schemaPath(ve.SchemaURL), true
+	for ok && !branch(path) {
+		path, ok = outside(path)
 	}
-	if path == nil {
+	if !ok {
 		return ""
 	}
 	cond, _ := walk(e.doc, append(slices.Clone(path[:len(path)-1]), "if", "properties")).(map[string]any)
@@ -235,6 +232,12 @@ func (e *explainer) condition(ve *jsonschema.ValidationError) string {
 	}
 	slices.Sort(parts)
 	return ", wanted when " + strings.Join(parts, " and ")
+}
+
+// branch tells whether path ends at a then or an else.
+func branch(path []string) bool {
+	n := len(path)
+	return n > 0 && (path[n-1] == "then" || path[n-1] == "else")
 }
 
 // expected describes a property's schema in brackets, by its type.

@@ -19,6 +19,8 @@ type shape struct {
 	minLen   int             // characters
 	maxLen   int             // characters; -1: any number
 	visible  bool            // the pattern \S
+	minItems int
+	maxItems int // -1: any number
 	min, max *int64
 }
 
@@ -35,7 +37,7 @@ func shapeOf(doc any) *shape {
 	if !ok {
 		return nil
 	}
-	s := &shape{maxLen: -1}
+	s := &shape{maxLen: -1, maxItems: -1}
 	for key, v := range node {
 		if !s.keyword(key, v) {
 			return nil
@@ -78,6 +80,10 @@ func (s *shape) bound(key string, v any) bool {
 		s.minLen = int(n)
 	case "maxLength":
 		s.maxLen = int(n)
+	case "minItems":
+		s.minItems = int(n)
+	case "maxItems":
+		s.maxItems = int(n)
 	case "minimum":
 		s.min = &n
 	case "maximum":
@@ -192,6 +198,9 @@ func (s *shape) fitsObject(obj map[string]any) bool {
 }
 
 func (s *shape) fitsArray(arr []any) bool {
+	if len(arr) < s.minItems || s.maxItems >= 0 && len(arr) > s.maxItems {
+		return false
+	}
 	if s.items == nil {
 		return true
 	}
