@@ -27,6 +27,8 @@ type feed struct {
 	users int // guarded by Bus.mu
 	subs  []*nats.Subscription
 
+	speaking sync.Mutex // held while hearers are called, so that stop can wait for them
+
 	mu      sync.Mutex
 	open    map[schema.Key]*openCall // by the key of the awaited result
 	hearers map[int]func(schema.Fact)
@@ -80,7 +82,8 @@ func (f *feed) unsubscribe() {
 }
 
 // Watch calls heard for every fact of run that is stored from now on, in the order of arrival and from one goroutine,
-// until stop is called. A fact may be missed while the connection is broken: facts decide, this only hints.
+// until stop is called, which returns when heard is not running any more and so must not be called by it. A fact may
+// be missed while the connection is broken: facts decide, this only hints.
 func (b *Bus) Watch(_ context.Context, run string, heard func(schema.Fact)) (stop func(), err error) {
 	f, err := b.join(run)
 	if err != nil {
@@ -95,6 +98,8 @@ func (b *Bus) Watch(_ context.Context, run string, heard func(schema.Fact)) (sto
 		f.mu.Lock()
 		delete(f.hearers, id)
 		f.mu.Unlock()
+		f.speaking.Lock() // whoever was called before has returned
+		f.speaking.Unlock()
 		b.leave(f)
 	}), nil
 }
@@ -111,6 +116,8 @@ func (f *feed) hear(m *nats.Msg) {
 	if fact.Key.Kind == schema.KindResult {
 		f.settle(fact.Key, fact.Data)
 	}
+	f.speaking.Lock()
+	defer f.speaking.Unlock()
 	for _, heard := range f.listeners() {
 		heard(fact)
 	}
