@@ -1,0 +1,198 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// PanicError is the error of a tool that panicked.
+type PanicError struct {
+	Value any    // what it panicked with
+	Stack []byte // of the goroutine that panicked, for logs; never for a model
+}
+
+// newPanicError must be called while the panic's stack still stands, in the deferred function that recovered v.
+func newPanicError(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
+
+// Error returns a text without stack and Go type names.
+func (e *PanicError) Error() string {
+	msg := ""
+	switch v := e.Value.(type) {
+	case runtime.Error: // its text names Go types
+	case string:
+		msg = v
+	case error:
+		msg = errorText(v)
+	}
+	msg, _, _ = strings.Cut(strings.TrimSpace(msg), "\n")
+	if msg == "" {
+		return "the tool panicked; its worker's log says where"
+	}
+	return "the tool panicked: " + schema.Cut(msg, 512)
+}
+
+// Unwrap returns the value if the tool panicked with an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+var (
+	errExited    = errors.New("the tool ended its goroutine without a result")
+	errAbandoned = errors.New("the tool did not stop and was given up")
+	// errTimeout is the cause of a context that ended by the tool's own timeout.
+	errTimeout = errors.New("tool timeout")
+)
+
+// Transient marks err as one that may be gone when the call is tried again after the given time (0: the caller's
+// back-off). It makes a call of an idempotent tool pending; that of a run-once tool fails with it like with any
+// other error, since nobody knows what the first try did. Transient(nil, …) is nil.
+func Transient(err error, after time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &transientError{err, after}
+}
+
+type transientError struct {
+	error
+	after time.Duration
+}
+
+func (e *transientError) Unwrap() error { return e.error }
+
+// settle returns what the error of a tool means for its call. The error is a stranger's: a method of it that panics
+// must not take the worker along.
+func settle(ctx context.Context, r settling) (res schema.Result, pending *schema.Pending) {
+	defer func() {
+		if v := recover(); v != nil {
+			res, pending = fail(r.call, schema.Panic, newPanicError(v).Error()), nil
+		}
+	}()
+	if e := r.ended(ctx); e != nil {
+		return fail(r.call, e.Type, e.Message), nil
+	}
+	var transient *transientError
+	if errors.As(r.err, &transient) && r.idempotent {
+		return schema.Result{}, &schema.Pending{RetryAfterMS: transient.after.Milliseconds(), Reason: bound(errorText(r.err))}
+	}
+	e := typed(r.err)
+	return fail(r.call, e.Type, e.Message), nil
+}
+
+// settling is a run that ended with err.
+type settling struct {
+	call       *schema.Call
+	err        error
+	idempotent bool          // tool and call both say so
+	timeout    time.Duration // of the tool; 0: none
+}
+
+// typed returns the class and the text of an error of a tool.
+func typed(err error) *schema.Error {
+	var panicked *PanicError
+	var e *schema.Error
+	switch {
+	case errors.As(err, &panicked):
+		return &schema.Error{Type: schema.Panic, Message: panicked.Error()}
+	case errors.Is(err, errExited):
+		return &schema.Error{Type: schema.Panic, Message: err.Error()}
+	case !errors.As(err, &e) || e == nil || e.Type == "":
+		return &schema.Error{Type: schema.ToolFailed, Message: errorText(err)}
+	case err == error(e):
+		return e
+	}
+	return &schema.Error{Type: e.Type, Message: errorText(err)}
+}
+
+// ended returns the error of a run whose context ended before the tool returned, nil when it did not.
+func (r settling) ended(ctx context.Context) *schema.Error {
+	var panicked *PanicError
+	if ctx.Err() == nil || errors.As(r.err, &panicked) || errors.Is(r.err, errExited) {
+		return nil
+	}
+	e := r.why(context.Cause(ctx))
+	if !r.idempotent {
+		e.Message += "; it may have taken effect"
+	}
+	if !errors.Is(r.err, ctx.Err()) && !errors.Is(r.err, context.Cause(ctx)) {
+		e.Message += ": " + errorText(r.err) // what the tool says of its interrupted work
+	}
+	return &e
+}
+
+func (r settling) why(cause error) schema.Error {
+	var e *schema.Error
+	switch {
+	case errors.As(cause, &e) && e != nil:
+		return *e
+	case errors.Is(cause, errTimeout):
+		return schema.Error{Type: schema.Timeout, Message: fmt.Sprintf("no result within the tool's time limit of %v", r.timeout)}
+	case errors.Is(cause, context.DeadlineExceeded):
+		return schema.Error{Type: schema.Timeout, Message: "no result before the call's deadline"}
+	case errors.Is(cause, context.Canceled):
+		return schema.Error{Type: schema.Cancelled, Message: "the call was cancelled"}
+	}
+	return schema.Error{Type: schema.Cancelled, Message: "the call was cancelled: " + errorText(cause)}
+}
+
+// fail is Call.Fail with a text that is never empty, bounded, and without NUL; a denial keeps its own form.
+func fail(call *schema.Call, t schema.ErrorType, message string) schema.Result {
+	message = bound(clean(message))
+	if strings.TrimSpace(message) == "" {
+		message = emptyMessage(t)
+	}
+	if t == schema.Denied {
+		r, _ := schema.Decision{Action: schema.ActionDeny, Text: message}.Outcome(call)
+		return r
+	}
+	return call.Fail(t, message)
+}
+
+func emptyMessage(t schema.ErrorType) string {
+	if t == schema.ToolFailed {
+		return "the tool failed and gave no reason"
+	}
+	return "no reason was given"
+}
+
+// errorText is err.Error() of an error that may be a nil pointer or panic; fmt answers for both.
+func errorText(err error) string { return fmt.Sprint(err) }
+
+// maxError bounds the text of a failure, in bytes: it is what fits into the line that the model reads.
+const maxError = 4 << 10
+
+// bound returns s with its head and tail kept when it is longer than maxError: what matters in a long error often
+// stands at its end.
+func bound(s string) string {
+	const mark = "\n[...]\n"
+	if len(s) <= maxError {
+		return s
+	}
+	head := maxError / 4
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	tail := len(s) - (maxError - maxError/4 - len(mark))
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	return s[:head] + mark + s[tail:]
+}
+
+// clean returns s as valid UTF-8 without NUL, which data bases and terminals choke on: both become U+FFFD.
+func clean(s string) string {
+	s = schema.CleanText(s)
+	if strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strings.ReplaceAll(s, "\x00", "\uFFFD")
+}

@@ -1,0 +1,96 @@
+package toolkit
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+const (
+	progressEvery = 200 * time.Millisecond
+	progressBytes = 4 << 10 // of one report; what comes faster than that is left out of reports
+)
+
+// output gathers what a command prints, in bounded memory, and reports it as progress: at once, then at most every
+// progressEvery. It lives for one command, whose context it keeps for the reports.
+type output struct {
+	ctx context.Context
+
+	mu      sync.Mutex
+	all     *clip
+	fresh   []byte // the last bytes not reported yet
+	timer   *time.Timer
+	waiting bool // the timer will report
+	closed  bool
+}
+
+func newOutput(ctx context.Context, limit int) *output { return &output{ctx: ctx, all: newClip(limit)} }
+
+// Write never fails; a command that prints for ever is its timeout's business.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return len(p), nil
+	}
+	_, _ = o.all.Write(p)
+	o.keep(p)
+	if !o.waiting {
+		o.report()
+		o.arm()
+	}
+	return len(p), nil
+}
+
+func (o *output) keep(p []byte) {
+	if len(p) >= progressBytes {
+		o.fresh = append(o.fresh[:0], p[len(p)-progressBytes:]...)
+		return
+	}
+	if over := len(o.fresh) + len(p) - progressBytes; over > 0 {
+		o.fresh = append(o.fresh[:0], o.fresh[over:]...)
+	}
+	o.fresh = append(o.fresh, p...)
+}
+
+func (o *output) arm() {
+	o.waiting = true
+	if o.timer == nil {
+		o.timer = time.AfterFunc(progressEvery, o.tick)
+		return
+	}
+	o.timer.Reset(progressEvery)
+}
+
+func (o *output) tick() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting = false
+	if !o.closed && len(o.fresh) > 0 {
+		o.report()
+		o.arm()
+	}
+}
+
+// report sends what is fresh and whole; the beginning of a character waits for its end.
+func (o *output) report() {
+	text := wholeEnd(o.fresh)
+	if len(text) == 0 {
+		return
+	}
+	schema.Progress(o.ctx, schema.CleanText(string(wholeStart(text))))
+	o.fresh = append(o.fresh[:0], o.fresh[len(text):]...)
+}
+
+// close ends the reports and returns the text; it may be called again.
+func (o *output) close() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+	return o.all.String()
+}
