@@ -13,14 +13,14 @@ import (
 // Announcement is a worker's heartbeat in the catalog, under <queue>.<instance>.
 type Announcement struct {
 	schema.Payload
-	Slots  int    `msgpack:"slots" json:"slots"`
+	Slots  int    `msgpack:"slots" json:"slots"`   // calls at once
 	Digest string `msgpack:"digest" json:"digest"` // of the stored ToolSet
 }
 
 // ToolSet holds the definitions of a queue's tools in the catalog, under tools.<queue>.<digest>.
 type ToolSet struct {
 	schema.Payload
-	Tools []schema.Tool `msgpack:"tools" json:"tools"`
+	Tools []schema.Tool `msgpack:"tools" json:"tools"` // with the queue and the digest of each
 }
 
 // announcer keeps a worker in the catalog.

@@ -80,13 +80,13 @@ func (d *delivery) lost(ctx context.Context) {
 // DeadLetter is the record of a message that no worker could finish, on jc.dead.<queue>.
 type DeadLetter struct {
 	schema.Payload
-	Queue    string `msgpack:"queue" json:"queue"`
-	Reason   string `msgpack:"reason" json:"reason"`
-	Seq      uint64 `msgpack:"seq" json:"seq"` // WORK sequence
-	Delivery uint64 `msgpack:"delivery" json:"delivery"`
-	Worker   string `msgpack:"worker" json:"worker"` // instance that gave it up
-	Data     []byte `msgpack:"data" json:"data"`     // the message's payload
-	AtMS     int64  `msgpack:"at_ms" json:"at_ms"`
+	Queue    string `msgpack:"queue" json:"queue"`       // of the message
+	Reason   string `msgpack:"reason" json:"reason"`     // why it was given up, up to 4 KiB
+	Seq      uint64 `msgpack:"seq" json:"seq"`           // WORK sequence
+	Delivery uint64 `msgpack:"delivery" json:"delivery"` // the last one, from the ack subject
+	Worker   string `msgpack:"worker" json:"worker"`     // instance that gave it up
+	Data     []byte `msgpack:"data" json:"data"`         // the message's payload
+	AtMS     int64  `msgpack:"at_ms" json:"at_ms"`       // server clock, Unix ms
 }
 
 // bury keeps what the message held and ends it.

@@ -14,32 +14,32 @@ import (
 // Cancel asks the workers that run calls of a run to end them; Turn and Index name one call, else all are meant.
 type Cancel struct {
 	schema.Payload
-	Reason string `msgpack:"reason" json:"reason"`
-	Turn   *int   `msgpack:"turn,omitempty" json:"turn,omitempty"`
-	Index  *int   `msgpack:"index,omitempty" json:"index,omitempty"`
+	Reason string `msgpack:"reason" json:"reason"`                   // for people; it stands in the result
+	Turn   *int   `msgpack:"turn,omitempty" json:"turn,omitempty"`   // absent: every turn
+	Index  *int   `msgpack:"index,omitempty" json:"index,omitempty"` // absent: every call
 }
 
 // OwnQuery asks an instance whether it runs a call, as delivered under a WORK sequence.
 type OwnQuery struct {
 	schema.Payload
-	Run   string `msgpack:"run" json:"run"`
-	Turn  int    `msgpack:"turn" json:"turn"`
-	Index int    `msgpack:"index" json:"index"`
-	Seq   uint64 `msgpack:"seq" json:"seq"`
+	Run   string `msgpack:"run" json:"run"`     // of the call
+	Turn  int    `msgpack:"turn" json:"turn"`   // of the call
+	Index int    `msgpack:"index" json:"index"` // of the call
+	Seq   uint64 `msgpack:"seq" json:"seq"`     // WORK sequence, from its begin fact
 }
 
 // OwnReply answers an OwnQuery.
 type OwnReply struct {
 	schema.Payload
-	Running bool `msgpack:"running" json:"running"`
+	Running bool `msgpack:"running" json:"running"` // this instance works on the call as delivered under that sequence
 }
 
 // Progress is what a running call says before its result.
 type Progress struct {
 	schema.Payload
-	Seq    uint64 `msgpack:"seq" json:"seq"`
-	Text   string `msgpack:"text" json:"text"`
-	Worker string `msgpack:"worker,omitempty" json:"worker,omitempty"`
+	Seq    uint64 `msgpack:"seq" json:"seq"`                           // from 1, of this delivery
+	Text   string `msgpack:"text" json:"text"`                         // a piece of output or a state, up to 16 KiB
+	Worker string `msgpack:"worker,omitempty" json:"worker,omitempty"` // instance
 }
 
 // sendCancel tells the workers; call nil means all calls of the run.

@@ -7,39 +7,39 @@ import (
 
 // Principal is on whose behalf a run acts.
 type Principal struct {
-	ID     string   `msgpack:"id,omitempty" json:"id,omitempty"`
-	Tenant string   `msgpack:"tenant,omitempty" json:"tenant,omitempty"`
-	Scopes []string `msgpack:"scopes,omitempty" json:"scopes,omitempty"`
+	ID     string   `msgpack:"id,omitempty" json:"id,omitempty"`         // the user or service that acts
+	Tenant string   `msgpack:"tenant,omitempty" json:"tenant,omitempty"` // the customer it belongs to
+	Scopes []string `msgpack:"scopes,omitempty" json:"scopes,omitempty"` // what it may do
 }
 
 // Budget is what a call and everything below it may still spend; 0 is no bound of its own.
 type Budget struct {
-	Steps  int     `msgpack:"steps,omitempty" json:"steps,omitempty"`
-	Tokens int64   `msgpack:"tokens,omitempty" json:"tokens,omitempty"`
-	Cost   float64 `msgpack:"cost,omitempty" json:"cost,omitempty"` // in US dollars
+	Steps  int     `msgpack:"steps,omitempty" json:"steps,omitempty"`   // model turns
+	Tokens int64   `msgpack:"tokens,omitempty" json:"tokens,omitempty"` // input plus output
+	Cost   float64 `msgpack:"cost,omitempty" json:"cost,omitempty"`     // in US dollars
 }
 
 // Call is one tool call as it is published on the work stream. Its identity is (Run, Turn, Index); Label is only
 // the provider's name for it.
 type Call struct {
 	Payload
-	Run        string    `msgpack:"run" json:"run"`
-	Turn       int       `msgpack:"turn" json:"turn"`   // from 1
-	Index      int       `msgpack:"index" json:"index"` // from 0
-	Label      string    `msgpack:"label,omitempty" json:"label,omitempty"`
-	Tool       string    `msgpack:"tool" json:"tool"`
-	Source     string    `msgpack:"source,omitempty" json:"source,omitempty"` // where the tool came from, such as the name of an MCP server
-	Args       JSONText  `msgpack:"args" json:"args"`                         // an object
-	Bound      JSONText  `msgpack:"bound,omitempty" json:"bound,omitempty"`   // an object: values fixed on the server's side, never merged into Args
-	Agent      string    `msgpack:"agent,omitempty" json:"agent,omitempty"`
-	Principal  Principal `msgpack:"principal,omitempty" json:"principal,omitzero"`
-	Effect     string    `msgpack:"effect,omitempty" json:"effect,omitempty"`
-	Idempotent bool      `msgpack:"idempotent,omitempty" json:"idempotent,omitempty"`
+	Run        string    `msgpack:"run" json:"run"`                                   // id of the run that asks
+	Turn       int       `msgpack:"turn" json:"turn"`                                 // from 1
+	Index      int       `msgpack:"index" json:"index"`                               // from 0
+	Label      string    `msgpack:"label,omitempty" json:"label,omitempty"`           // the provider's name for the call; callId of the TOOL_ERROR line
+	Tool       string    `msgpack:"tool" json:"tool"`                                 // name of the tool
+	Source     string    `msgpack:"source,omitempty" json:"source,omitempty"`         // where the tool came from, such as the name of an MCP server
+	Args       JSONText  `msgpack:"args" json:"args"`                                 // an object; absent: {}
+	Bound      JSONText  `msgpack:"bound,omitempty" json:"bound,omitempty"`           // an object: values fixed on the server's side, never merged into Args
+	Agent      string    `msgpack:"agent,omitempty" json:"agent,omitempty"`           // id of the agent that asks
+	Principal  Principal `msgpack:"principal,omitempty" json:"principal,omitzero"`    // on whose behalf
+	Effect     string    `msgpack:"effect,omitempty" json:"effect,omitempty"`         // of the tool, as the caller knows it
+	Idempotent bool      `msgpack:"idempotent,omitempty" json:"idempotent,omitempty"` // may run more than once; absent: it is run-once
 	TimeoutMS  int64     `msgpack:"timeout_ms,omitempty" json:"timeout_ms,omitempty"` // bound on running, in milliseconds
 	Digest     string    `msgpack:"digest,omitempty" json:"digest,omitempty"`         // of the tool's schema
 	Depth      int       `msgpack:"depth,omitempty" json:"depth,omitempty"`           // 0: called by a run that has no parent
 	Lineage    []string  `msgpack:"lineage,omitempty" json:"lineage,omitempty"`       // ids of the runs above
-	Budget     Budget    `msgpack:"budget,omitempty" json:"budget,omitzero"`
+	Budget     Budget    `msgpack:"budget,omitempty" json:"budget,omitzero"`          // what it may spend
 }
 
 // DecodeCall reads a call and checks what every reader needs before it can even refuse it: run, turn, index and

@@ -19,12 +19,12 @@ const (
 	NoWorker         ErrorType = "NoWorker"         // nobody who has the tool took the call
 	WorkerLost       ErrorType = "WorkerLost"       // its workers died, as often as the limit allows
 	OutcomeUnknown   ErrorType = "OutcomeUnknown"   // it began, and nobody can say how it ended
-	Cancelled        ErrorType = "Cancelled"
-	Panic            ErrorType = "Panic"
-	QueueFull        ErrorType = "QueueFull"
-	TooLarge         ErrorType = "TooLarge"
-	RateLimited      ErrorType = "RateLimited"
-	Denied           ErrorType = "Denied"
+	Cancelled        ErrorType = "Cancelled"        // the caller or the shutdown of its worker ended it
+	Panic            ErrorType = "Panic"            // the tool crashed
+	QueueFull        ErrorType = "QueueFull"        // the work stream took no further calls
+	TooLarge         ErrorType = "TooLarge"         // the call or its output exceeds what travels in a message
+	RateLimited      ErrorType = "RateLimited"      // a limit on calls was reached
+	Denied           ErrorType = "Denied"           // stopped before it ran
 )
 
 // Errors of writing a fact. A writer branches on them; whatever else comes is trouble with the transport.

@@ -9,20 +9,20 @@ const (
 // Open is a run's first fact: everything that another orchestrator needs to carry the run on.
 type Open struct {
 	Payload
-	Kind      string            `msgpack:"kind" json:"kind"`
-	Agent     *AgentSpec        `msgpack:"agent,omitempty" json:"agent,omitempty"`
-	Chain     string            `msgpack:"chain,omitempty" json:"chain,omitempty"` // digest of the agent's code chain; empty: none
-	Principal Principal         `msgpack:"principal,omitempty" json:"principal,omitzero"`
-	Parent    *CallRef          `msgpack:"parent,omitempty" json:"parent,omitempty"`
-	Trace     map[string]string `msgpack:"trace,omitempty" json:"trace,omitempty"` // W3C trace context of the run
-	AtMS      int64             `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"` // Unix ms
+	Kind      string            `msgpack:"kind" json:"kind"`                              // "run" or "call"
+	Agent     *AgentSpec        `msgpack:"agent,omitempty" json:"agent,omitempty"`        // of a run
+	Chain     string            `msgpack:"chain,omitempty" json:"chain,omitempty"`        // digest of the agent's code chain; empty: none
+	Principal Principal         `msgpack:"principal,omitempty" json:"principal,omitzero"` // on whose behalf
+	Parent    *CallRef          `msgpack:"parent,omitempty" json:"parent,omitempty"`      // the call that this run answers; absent: a run of its own
+	Trace     map[string]string `msgpack:"trace,omitempty" json:"trace,omitempty"`        // W3C trace context of the run
+	AtMS      int64             `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`        // Unix ms
 }
 
 // CallRef names a call.
 type CallRef struct {
-	Run   string `msgpack:"run" json:"run"`
-	Turn  int    `msgpack:"turn" json:"turn"`
-	Index int    `msgpack:"index" json:"index"`
+	Run   string `msgpack:"run" json:"run"`     // id of the run that asks
+	Turn  int    `msgpack:"turn" json:"turn"`   // from 1
+	Index int    `msgpack:"index" json:"index"` // from 0
 }
 
 // What a ctl slot says.
@@ -34,47 +34,47 @@ const (
 // Ctl is a numbered slot of control: who owns the run, or that it shall stop.
 type Ctl struct {
 	Payload
-	Act      string `msgpack:"act" json:"act"`
-	Instance string `msgpack:"instance,omitempty" json:"instance,omitempty"`
-	Seq      uint64 `msgpack:"seq,omitempty" json:"seq,omitempty"` // own: WORK sequence of the message that brought the run; 0: none
-	Why      string `msgpack:"why,omitempty" json:"why,omitempty"` // stop
-	AtMS     int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`
+	Act      string `msgpack:"act" json:"act"`                               // "own" or "stop"
+	Instance string `msgpack:"instance,omitempty" json:"instance,omitempty"` // who wrote it
+	Seq      uint64 `msgpack:"seq,omitempty" json:"seq,omitempty"`           // own: WORK sequence of the message that brought the run; 0: none
+	Why      string `msgpack:"why,omitempty" json:"why,omitempty"`           // stop
+	AtMS     int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`       // Unix ms
 }
 
 // Say is a message for the agent.
 type Say struct {
 	Payload
-	Role   string `msgpack:"role" json:"role"` // RoleUser or RoleSystem
-	Text   string `msgpack:"text" json:"text"`
+	Role   string `msgpack:"role" json:"role"`                         // "user" or "system"
+	Text   string `msgpack:"text" json:"text"`                         // what is said
 	Source string `msgpack:"source,omitempty" json:"source,omitempty"` // readers drop a repeated source
-	AtMS   int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`
+	AtMS   int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`   // Unix ms
 }
 
 // Begin says that a worker is about to start a run-once call.
 type Begin struct {
 	Payload
-	Instance string `msgpack:"instance" json:"instance"`
-	Delivery uint64 `msgpack:"delivery" json:"delivery"`
-	Seq      uint64 `msgpack:"seq" json:"seq"` // WORK sequence
+	Instance string `msgpack:"instance" json:"instance"` // of the worker; it answers on its own-subject
+	Delivery uint64 `msgpack:"delivery" json:"delivery"` // from the ack subject
+	Seq      uint64 `msgpack:"seq" json:"seq"`           // WORK sequence, from the ack subject
 }
 
 // Back says that a worker gave a delivery back without having started it.
 type Back struct {
 	Payload
-	Instance string `msgpack:"instance" json:"instance"`
-	Reason   string `msgpack:"reason,omitempty" json:"reason,omitempty"`
+	Instance string `msgpack:"instance" json:"instance"`                 // of the worker
+	Reason   string `msgpack:"reason,omitempty" json:"reason,omitempty"` // for people
 }
 
 // Sent is the k-th dispatch of a turn.
 type Sent struct {
 	Payload
-	Calls []SentCall `msgpack:"calls" json:"calls"`
+	Calls []SentCall `msgpack:"calls" json:"calls"` // one for each call that was published
 }
 
 // SentCall says under which WORK sequence a call was stored.
 type SentCall struct {
-	Index      int    `msgpack:"index" json:"index"`
-	Seq        uint64 `msgpack:"seq" json:"seq"`
+	Index      int    `msgpack:"index" json:"index"`             // of the call within the turn
+	Seq        uint64 `msgpack:"seq" json:"seq"`                 // WORK sequence
 	DeadlineMS int64  `msgpack:"deadline_ms" json:"deadline_ms"` // server clock, Unix ms
 }
 
@@ -100,21 +100,21 @@ const (
 // Answer is the end of an exchange.
 type Answer struct {
 	Payload
-	Text   string `msgpack:"text" json:"text"`
-	Reason Reason `msgpack:"reason" json:"reason"`
+	Text   string `msgpack:"text" json:"text"`                       // what the agent answers
+	Reason Reason `msgpack:"reason" json:"reason"`                   // why the exchange ended
 	Error  string `msgpack:"error,omitempty" json:"error,omitempty"` // what went wrong, for people
 	Turn   int    `msgpack:"turn" json:"turn"`                       // last turn of the exchange
 	Say    int    `msgpack:"say,omitempty" json:"say,omitempty"`     // last say it answers
 	Usage  Usage  `msgpack:"usage" json:"usage"`                     // of the exchange
-	AtMS   int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`
+	AtMS   int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"` // Unix ms
 }
 
 // Close is a run's last fact.
 type Close struct {
 	Payload
-	State string `msgpack:"state" json:"state"` // reason of the last answer, or "stopped"
-	Turns int    `msgpack:"turns" json:"turns"`
-	Calls int    `msgpack:"calls" json:"calls"`
-	Usage Usage  `msgpack:"usage" json:"usage"`
-	AtMS  int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`
+	State string `msgpack:"state" json:"state"`                     // reason of the last answer, or "stopped"
+	Turns int    `msgpack:"turns" json:"turns"`                     // of the whole run
+	Calls int    `msgpack:"calls" json:"calls"`                     // of the whole run
+	Usage Usage  `msgpack:"usage" json:"usage"`                     // of the whole run
+	AtMS  int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"` // Unix ms
 }

@@ -5,10 +5,10 @@ import "fmt"
 // Result is the one outcome of a call.
 type Result struct {
 	Payload
-	Run       string `msgpack:"run" json:"run"`
-	Turn      int    `msgpack:"turn" json:"turn"`
-	Index     int    `msgpack:"index" json:"index"`
-	OK        bool   `msgpack:"ok" json:"ok"`
+	Run       string `msgpack:"run" json:"run"`                                   // of the call
+	Turn      int    `msgpack:"turn" json:"turn"`                                 // of the call
+	Index     int    `msgpack:"index" json:"index"`                               // of the call
+	OK        bool   `msgpack:"ok" json:"ok"`                                     // the tool did what was asked
 	Output    string `msgpack:"output" json:"output"`                             // text; on failure the line that the model reads
 	Error     *Error `msgpack:"error,omitempty" json:"error,omitempty"`           // nil when OK
 	Blob      string `msgpack:"blob,omitempty" json:"blob,omitempty"`             // name of the whole output in the object store, when Output is only a part
@@ -22,8 +22,8 @@ type Result struct {
 
 // Error says why a call failed.
 type Error struct {
-	Type    ErrorType `msgpack:"type" json:"type"`
-	Message string    `msgpack:"message" json:"message"`
+	Type    ErrorType `msgpack:"type" json:"type"`       // one of the error types
+	Message string    `msgpack:"message" json:"message"` // for the model: no stack, no names of the implementation
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Type, e.Message) }

@@ -2,19 +2,19 @@ package schema
 
 // Effects of a tool on the world, from the least to the most. An unknown effect counts as destructive.
 const (
-	EffectRead        = "read"
-	EffectWrite       = "write"
-	EffectNetwork     = "network"
-	EffectDestructive = "destructive"
+	EffectRead        = "read"        // changes nothing
+	EffectWrite       = "write"       // changes what can be changed back
+	EffectNetwork     = "network"     // reaches other systems
+	EffectDestructive = "destructive" // cannot be undone
 )
 
 // Tool is the definition of a tool: what the model sees of it and how it is run.
 type Tool struct {
-	Name        string   `msgpack:"name" json:"name"`
-	Description string   `msgpack:"description" json:"description"`
+	Name        string   `msgpack:"name" json:"name"`                                 // as the model calls it, up to 256 bytes
+	Description string   `msgpack:"description" json:"description"`                   // for the model
 	Parameters  JSONText `msgpack:"parameters" json:"parameters"`                     // JSON Schema 2020-12 of the arguments, an object; empty: any object
 	Idempotent  bool     `msgpack:"idempotent,omitempty" json:"idempotent,omitempty"` // may run more than once for one call; absent is the safe answer
-	Effect      string   `msgpack:"effect,omitempty" json:"effect,omitempty"`
+	Effect      string   `msgpack:"effect,omitempty" json:"effect,omitempty"`         // on the world; absent or unknown counts as destructive
 	TimeoutMS   int64    `msgpack:"timeout_ms,omitempty" json:"timeout_ms,omitempty"` // bound on running, in milliseconds; 0: none of its own
 	Queue       string   `msgpack:"queue,omitempty" json:"queue,omitempty"`           // queue whose workers have it
 	Digest      string   `msgpack:"digest,omitempty" json:"digest,omitempty"`         // Digest of Parameters
