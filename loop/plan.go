@@ -8,25 +8,20 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// maxToolName bounds the name of an invented tool in the history, in bytes.
-const maxToolName = 256
-
 // plan puts the calls of an answer into turn t, each in its slot with its decision: normalised, its tool found, its
 // arguments validated, then the guards asked. block, if not nil, is the decision about all of them.
 func (x *exchange) plan(t *schema.Turn, raw []schema.RawCall, tools []schema.Tool, block *schema.Decision) {
 	t.Calls = schema.Normalise(t.N, raw)
 	for i := range t.Calls {
 		c := &t.Calls[i]
-		switch {
-		case block != nil:
+		if block != nil {
 			c.Decision = *block
-		default:
+		} else {
 			x.decide(c, tools)
 		}
 		if c.Decision.Action != schema.ActionAllow {
 			c.Queue = schema.QueueNone
 		}
-		c.Tool = schema.Cut(schema.CleanText(c.Tool), maxToolName)
 	}
 }
 
