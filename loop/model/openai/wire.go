@@ -16,10 +16,10 @@ type completion struct {
 }
 
 type choice struct {
-	Index   int      `json:"index"`
+	Index   int          `json:"index"`
 	Message *wireMessage `json:"message"`
 	Delta   *wireMessage `json:"delta"`
-	Finish  string   `json:"finish_reason"`
+	Finish  string       `json:"finish_reason"`
 }
 
 type wireMessage struct {

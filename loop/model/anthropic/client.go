@@ -1,0 +1,98 @@
+package anthropic
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"os"
+
+	"github.com/anthropics/anthropic-sdk-go/v2"
+	"github.com/anthropics/anthropic-sdk-go/v2/option"
+
+	"github.com/jetcrew/jetcrew/loop/model"
+	"github.com/jetcrew/jetcrew/loop/model/internal/dialect"
+)
+
+// Provider is the provider's name in an agent file and in schema.Items.
+const Provider = "anthropic"
+
+// defaultURL is Anthropic's own endpoint.
+const defaultURL = "https://api.anthropic.com"
+
+// The environment variables that fill in a Config.
+const (
+	keyVar = "ANTHROPIC_API_KEY"
+	urlVar = "ANTHROPIC_BASE_URL"
+)
+
+// Config says which model is asked, and where.
+type Config struct {
+	Model      string       // required
+	APIKey     string       // default: ANTHROPIC_API_KEY; an endpoint other than Anthropic's may need none
+	BaseURL    string       // default: ANTHROPIC_BASE_URL, else https://api.anthropic.com
+	HTTPClient *http.Client // default: the SDK's, which waits up to 10 minutes for an answer to begin
+}
+
+// Client asks one model. It may be used from several goroutines.
+type Client struct {
+	sdk anthropic.Client
+	at  dialect.Endpoint
+}
+
+// New returns a client. The error is a *model.Error: of kind Auth when Anthropic's own endpoint shall be asked
+// without a key, of kind BadRequest when the model or the address is wrong.
+func New(c Config) (*Client, error) {
+	at := dialect.Endpoint{
+		Provider: Provider, Model: c.Model, KeyVar: keyVar, URLVar: urlVar,
+		URL: cmp.Or(c.BaseURL, os.Getenv(urlVar), defaultURL),
+		Key: cmp.Or(c.APIKey, os.Getenv(keyVar)),
+	}
+	if err := at.Check(!isDefault(at.URL)); err != nil {
+		return nil, err
+	}
+	client := &Client{at: at}
+	opts := []option.RequestOption{
+		option.WithoutEnvironmentDefaults(), // it would search files for other credentials
+		option.WithBaseURL(at.URL),
+		option.WithMaxRetries(0), // the loop has the one place where a request is asked again
+		option.WithMiddleware(client.at.Guard),
+	}
+	if at.Key != "" {
+		opts = append(opts, option.WithAPIKey(at.Key))
+	}
+	if c.HTTPClient != nil {
+		opts = append(opts, option.WithHTTPClient(c.HTTPClient))
+	}
+	client.sdk = anthropic.NewClient(opts...)
+	return client, nil
+}
+
+func isDefault(u string) bool { return u == defaultURL || u == defaultURL+"/" }
+
+// Generate asks for the next answer. Failures are *model.Error; when ctx ends, the error wraps that of ctx. The
+// answer is streamed when the request has a Delta. Usage.Input counts the whole prompt, with what came from the cache
+// and what was written to it.
+func (c *Client) Generate(ctx context.Context, req *model.Request) (*model.Response, error) {
+	names := dialect.NewNames(req.Tools, req.Messages)
+	body, err := encodeRequest(c.at.Model, req, names)
+	if err != nil {
+		return nil, err
+	}
+	var opts []option.RequestOption
+	if req.Delta != nil {
+		opts = append(opts, option.WithHeader("Accept", "text/event-stream"))
+	}
+	var res *http.Response
+	if err := c.sdk.Post(ctx, "v1/messages", body, &res, opts...); err != nil {
+		return nil, c.at.Transport(ctx, err)
+	}
+	defer res.Body.Close()
+	out, err := c.read(res, req.Delta)
+	if err != nil {
+		return nil, c.at.Transport(ctx, err)
+	}
+	for i := range out.Calls {
+		out.Calls[i].Name = names.Decode(out.Calls[i].Name)
+	}
+	return out, nil
+}
