@@ -3,7 +3,9 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,18 +20,20 @@ type Config struct {
 	Dir    string // where JetStream keeps its files; empty: a temporary directory that Stop removes
 	Port   int    // port on 127.0.0.1 for other processes; 0: a free one
 	Silent bool   // do not listen at all: only this process reaches the server
+	Token  string // what clients must know to connect; empty: everybody on this machine may
 }
 
 // Server is a running server. Stop ends it.
 type Server struct {
-	srv  *server.Server
-	temp string // to be removed
-	once sync.Once
+	srv   *server.Server
+	token string
+	temp  string // to be removed
+	once  sync.Once
 }
 
 // Start runs a server and returns when it takes connections.
 func Start(cfg Config) (*Server, error) {
-	s := &Server{}
+	s := &Server{token: cfg.Token}
 	if cfg.Dir == "" {
 		dir, err := os.MkdirTemp("", "jetcrew-")
 		if err != nil {
@@ -44,6 +48,7 @@ func Start(cfg Config) (*Server, error) {
 	srv, err := server.NewServer(&server.Options{
 		ServerName: "jetcrew-embedded", Host: "127.0.0.1", Port: port, DontListen: cfg.Silent,
 		JetStream: true, StoreDir: cfg.Dir, NoSigs: true, NoLog: true, MaxPayload: 1 << 20,
+		Authorization: cfg.Token,
 	})
 	if err != nil {
 		s.clean()
@@ -62,11 +67,24 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the address for other processes on this machine.
-func (s *Server) URL() string { return s.srv.ClientURL() }
+// URL returns the address for other processes on this machine, with the token if there is one.
+func (s *Server) URL() string {
+	u := s.srv.ClientURL()
+	if s.token == "" {
+		return u
+	}
+	scheme, host, _ := strings.Cut(u, "://")
+	return scheme + "://" + url.PathEscape(s.token) + "@" + host
+}
 
 // Options returns what connects this process without a socket.
-func (s *Server) Options() []nats.Option { return []nats.Option{nats.InProcessServer(s.srv)} }
+func (s *Server) Options() []nats.Option {
+	opts := []nats.Option{nats.InProcessServer(s.srv)}
+	if s.token != "" {
+		opts = append(opts, nats.Token(s.token))
+	}
+	return opts
+}
 
 // Stop ends the server and removes a temporary directory. It is safe to call twice.
 func (s *Server) Stop() {
