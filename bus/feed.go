@@ -99,7 +99,7 @@ func (b *Bus) Watch(_ context.Context, run string, heard func(schema.Fact)) (sto
 		delete(f.hearers, id)
 		f.mu.Unlock()
 		f.speaking.Lock() // whoever was called before has returned
-		f.speaking.Unlock()
+		defer f.speaking.Unlock()
 		b.leave(f)
 	}), nil
 }

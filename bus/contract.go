@@ -1,0 +1,50 @@
+package bus
+
+import "github.com/jetcrew/jetcrew/tracing"
+
+// Subject is one kind of subject of the contract.
+type Subject struct {
+	Pattern string // names in angle brackets stand for tokens
+	Home    string // the stream that stores it; empty: core NATS, not stored
+	Payload string // Go type of the payload, package and name; empty: several
+	Meaning string
+}
+
+// Subjects returns every kind of subject of a prefix.
+func Subjects(prefix string) []Subject {
+	n := names{prefix}
+	const run = "<run>"
+	live := n.prefix + ".live." + run + "."
+	return []Subject{
+		{n.workSubject("<queue>"), n.work(), "schema.Call", "a call; " + Lane + " is the lane, the only one so far"},
+		{n.prefix + ".run." + run + ".<fact>", n.runs(), "", "a fact, written once"},
+		{live + "<fact>", "", "", "the same, sent again by the stream after it stored the fact"},
+		{n.deadSubject("<queue>"), n.dead(), "bus.DeadLetter", "a message that no worker could finish"},
+		{n.catalogKey("<queue>.<instance>"), n.catalogStream(), "bus.Announcement", "a worker is alive"},
+		{n.catalogKey("tools.<queue>.<digest>"), n.catalogStream(), "bus.ToolSet", "definitions of tools"},
+		{n.cancel(run), "", "bus.Cancel", "hint: end calls of the run"},
+		{n.own("<instance>"), "", "bus.OwnQuery", "question: do you run this call? Answered with bus.OwnReply"},
+		{n.prefix + ".progress." + run + ".<n>.<i>", "", "bus.Progress", "what a running call says before its result"},
+	}
+}
+
+// Header is one header of the contract. Names are case-sensitive on the wire.
+type Header struct {
+	Name    string
+	On      string
+	Meaning string
+}
+
+// Headers returns every header of the contract.
+func Headers() []Header {
+	return []Header{
+		{HeaderDeadline, "calls", "when waiting plus running ends: Unix milliseconds on the server's clock, decimal; absent: the time of storing plus `timeout_ms`, or plus " + DefaultTimeout.String()},
+		{HeaderTTL, "calls (not on queue `agents`), catalog entries", "whole seconds with the unit, such as `90s`; of a call: the time to its deadline plus " + TTLMargin.String() + ", rounded up"},
+		{HeaderContentType, "calls, facts", "`" + ContentJSON + "` when the payload is JSON; a reader needs it for nothing, the first byte tells"},
+		{tracing.HeaderTraceparent, "calls of a sampled trace", "W3C Trace Context; absent: start no trace"},
+		{tracing.HeaderTracestate, "calls of a sampled trace", "W3C Trace Context"},
+		{tracing.HeaderBaggage, "calls of a sampled trace", "W3C Baggage, up to 1 KiB"},
+		{headerExpectSeq, "facts", "always `0`: refuse if the subject has a message (or the one named below)"},
+		{headerExpectSubject, "guarded facts", "the exact subject of the fact that must be absent"},
+	}
+}

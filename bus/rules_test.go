@@ -1,0 +1,170 @@
+package bus
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"pgregory.net/rapid"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+func TestOwnerRules(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		ev   ownerEvent
+		want ownerAction
+	}
+	for name, tt := range map[string]struct {
+		runOnce bool
+		steps   []step
+		fail    schema.ErrorType
+	}{
+		"a result ends it": {false, []step{{evPublished, doWait}, {evSettled, doReturn}}, ""},
+		"run-once, not begun at its deadline": {true, []step{
+			{evPublished, doWait}, {evDeadline, doClaim}, {evSettled, doReturn},
+		}, schema.Timeout},
+		"run-once, begun at its deadline": {true, []step{
+			{evPublished, doWait}, {evDeadline, doClaim}, {evGuarded, doCancel}, {evRepeat, doCancel}, {evGrace, doGiveUp}, {evSettled, doReturn},
+		}, schema.OutcomeUnknown},
+		"idempotent at its deadline gets the grace": {false, []step{
+			{evPublished, doWait}, {evDeadline, doCancel}, {evGrace, doGiveUp}, {evSettled, doReturn},
+		}, schema.Timeout},
+		"run-once, stopped before it began": {true, []step{{evPublished, doWait}, {evStop, doClaim}, {evSettled, doReturn}}, schema.Cancelled},
+		"run-once, stopped while it runs":   {true, []step{{evPublished, doWait}, {evStop, doClaim}, {evGuarded, doCancel}, {evSettled, doReturn}}, schema.OutcomeUnknown},
+		"idempotent, stopped":               {false, []step{{evPublished, doWait}, {evStop, doCancel}, {evRepeat, doCancel}, {evSettled, doReturn}}, schema.Cancelled},
+		"queue full":                        {true, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull},
+		"queue full, idempotent":            {false, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull},
+		"too large":                         {false, []step{{evTooLarge, doClaim}, {evSettled, doReturn}}, schema.TooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ownerState{runOnce: tt.runOnce}
+			for i, st := range tt.steps {
+				if got := s.on(st.ev); got != st.want {
+					t.Fatalf("step %d: event %d gives action %d, want %d", i, st.ev, got, st.want)
+				}
+			}
+			if s.fail != tt.fail {
+				t.Errorf("would fail with %q, want %q", s.fail, tt.fail)
+			}
+		})
+	}
+}
+
+func TestAdmission(t *testing.T) {
+	t.Parallel()
+	fine := admission{hasTool: true, callIdempotent: true, toolIdempotent: true, first: true, attempts: 1, limit: 3}
+	for name, tt := range map[string]struct {
+		change func(*admission)
+		want   admitted
+	}{
+		"fine":                           {func(*admission) {}, admitRun},
+		"C04 runs here":                  {func(a *admission) { a.inTable, a.sameSeq = true, true }, admitBusy},
+		"another copy of what runs here": {func(a *admission) { a.inTable = true }, admitCopy},
+		"settled before":                 {func(a *admission) { a.hasResult, a.first = true, false }, admitDone},
+		"settled, over the limit":        {func(a *admission) { a.hasResult, a.attempts = true, 4 }, admitDone},
+		"last attempt":                   {func(a *admission) { a.attempts = 3 }, admitRun},
+		"B05 over the limit":             {func(a *admission) { a.attempts = 4 }, admitLost},
+		"expired":                        {func(a *admission) { a.expired = true }, admitExpired},
+		"expired, tool unknown":          {func(a *admission) { a.expired, a.hasTool = true, false }, admitExpired},
+		"tool unknown":                   {func(a *admission) { a.hasTool = false }, admitNoTool},
+		"stricter here, first delivery":  {func(a *admission) { a.toolIdempotent = false }, admitRun},
+		"stricter here, redelivery":      {func(a *admission) { a.toolIdempotent, a.first = false, false }, admitStricter},
+		"run-once call, redelivery":      {func(a *admission) { a.callIdempotent, a.first = false, false }, admitRun},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := fine
+			tt.change(&a)
+			if got := a.admit(); got != tt.want {
+				t.Errorf("%+v: got %d, want %d", a, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestB01Demand drives the arithmetic with any order of deliveries, ends and expiries: what runs plus what may still
+// come never exceeds the slots, and an idle worker always has a request out.
+func TestB01Demand(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		d := demand{slots: rapid.IntRange(1, 300).Draw(t, "slots")}
+		for range rapid.IntRange(1, 400).Draw(t, "steps") {
+			d.asked += d.want()
+			if d.running+d.asked > d.slots {
+				t.Fatalf("%+v: more than the slots", d)
+			}
+			if d.asked == 0 && d.running < d.slots {
+				t.Fatalf("%+v: free slots and no request", d)
+			}
+			switch op := rapid.IntRange(0, 2).Draw(t, "op"); {
+			case op == 0 && d.asked > 0:
+				d.delivered()
+			case op == 1 && d.running > 0:
+				d.finished()
+			case op == 2:
+				d.expired(rapid.IntRange(0, d.asked).Draw(t, "expired"))
+			}
+		}
+	})
+}
+
+func TestB07RetryDelayGrows(t *testing.T) {
+	t.Parallel()
+	for attempt, base := range map[int]time.Duration{1: 500 * time.Millisecond, 2: time.Second, 5: 8 * time.Second, 50: 30 * time.Second} {
+		if d := retryDelay(attempt); d < base/2 || d > base*3/2 {
+			t.Errorf("attempt %d: %v, want about %v", attempt, d, base)
+		}
+	}
+}
+
+func TestParseOrigin(t *testing.T) {
+	t.Parallel()
+	for reply, want := range map[string]origin{
+		"$JS.ACK.JC_WORK.files.2.77.9.1700000000000000001.5":           {seq: 77, delivery: 2, stored: time.Unix(0, 1700000000000000001)},
+		"$JS.ACK.hub.ACC.JC_WORK.files.3.78.9.1700000000000000001.5":   {seq: 78, delivery: 3, stored: time.Unix(0, 1700000000000000001)},
+		"$JS.ACK._.ACC.JC_WORK.files.3.78.9.1700000000000000001.5.rnd": {seq: 78, delivery: 3, stored: time.Unix(0, 1700000000000000001)},
+	} {
+		if got, err := parseOrigin(&nats.Msg{Reply: reply}); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", reply, got, err)
+		}
+	}
+	for _, reply := range []string{"", "_INBOX.x", "$JS.ACK.a.b.c", "$JS.ACK.JC_WORK.files.x.77.9.1.5", "a.b.c.d.1.2.3.4.5"} {
+		if got, err := parseOrigin(&nats.Msg{Reply: reply}); err == nil {
+			t.Errorf("%q: %+v, want an error", reply, got)
+		}
+	}
+}
+
+func TestParsePubAck(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]struct {
+		seq  uint64
+		code int
+	}{
+		`{"stream":"JC_RUNS","seq":42}`:                                                                             {seq: 42},
+		`{"stream":"JC_RUNS","domain":"hub","seq": 43,"duplicate":true}`:                                            {seq: 43},
+		`{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 1"},"stream":"JC_RUNS","seq":0}`: {code: 10071},
+	} {
+		seq, err := parsePubAck([]byte(data))
+		if seq != want.seq || apiCode(err) != want.code {
+			t.Errorf("%s: %d, %v", data, seq, err)
+		}
+	}
+	if _, err := parsePubAck([]byte("garbage")); err == nil || apiCode(err) != 0 {
+		t.Errorf("garbage: %v", err)
+	}
+}
+
+func TestBackoffEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		if err := backoff(t.Context(), 3); err != nil || time.Since(start) != 4*backoffFirst {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if err := backoff(t.Context(), 60); err != nil || time.Since(start) > 4*backoffFirst+backoffMax {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}

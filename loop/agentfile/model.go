@@ -1,0 +1,161 @@
+package agentfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// providers are the model clients there are.
+var providers = []string{"openai", "anthropic", "replay"}
+
+// The options that are Jetcrew's own and do not go to the provider.
+var (
+	parallelFields = []string{"parallelToolCalls", "parallel_tool_calls"}
+	maxFields      = []string{"maxParallelToolCalls", "max_parallel_tool_calls"}
+	timeoutFields  = []string{"toolCallTimeoutMillis", "tool_call_timeout_millis"}
+)
+
+// model reads "provider/name", or fields provider, model and options.
+func (r *reader) model(root ast.Node, f field) (schema.ModelSpec, schema.Parallel) {
+	if f.null() {
+		r.failAt(top(root, f), "model is missing; such as openai/gpt-4o")
+		return schema.ModelSpec{}, schema.Parallel{}
+	}
+	if s, ok := f.value.(*ast.StringNode); ok {
+		provider, name, cut := strings.Cut(strings.TrimSpace(s.Value), "/")
+		if !cut || provider == "" || name == "" {
+			r.fail(f.value, "model %q: want provider/name, such as openai/gpt-4o", short(s.Value))
+		} else {
+			r.provider(f.value, provider)
+		}
+		return schema.ModelSpec{Provider: provider, Name: name}, schema.Parallel{}
+	}
+	before := len(r.problems)
+	fields := r.object(f.value, fieldModel, fieldProvider, fieldModel, fieldOptions)
+	spec := schema.ModelSpec{
+		Provider: strings.TrimSpace(r.text(fields[fieldProvider])),
+		Name:     strings.TrimSpace(r.text(fields[fieldModel])),
+	}
+	if spec.Provider != "" {
+		r.provider(fields[fieldProvider].value, spec.Provider)
+	}
+	if len(r.problems) == before && (spec.Provider == "" || spec.Name == "") {
+		r.failAt(f.key, "model: provider and model are required")
+	}
+	var parallel schema.Parallel
+	spec.Options, parallel = r.options(fields[fieldOptions])
+	return spec, parallel
+}
+
+func (r *reader) provider(at ast.Node, name string) {
+	if !contains(providers, name) {
+		r.fail(at, "unknown provider %q%s", short(name), suggest(name, providers))
+	}
+}
+
+// options returns what goes to the provider, and the settings of Jetcrew that stand among it.
+func (r *reader) options(f field) (schema.JSONText, schema.Parallel) {
+	if f.null() {
+		return "", schema.Parallel{}
+	}
+	own := map[string]field{}
+	var rest []field
+	for _, o := range r.fields(f.value, fieldOptions) {
+		if contains(parallelFields, o.name) || contains(maxFields, o.name) || contains(timeoutFields, o.name) {
+			own[o.name] = o
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	parallel := schema.Parallel{Calls: r.flag(r.pick(own, parallelFields...))}
+	if n, ok := r.number(r.pick(own, maxFields...)); ok && n > 0 {
+		parallel.Max = int(n)
+	}
+	if n, ok := r.number(r.pick(own, timeoutFields...)); ok && n > 0 {
+		parallel.TimeoutMS = n
+	}
+	if len(rest) == 0 {
+		return "", parallel
+	}
+	var b bytes.Buffer
+	r.jsonFields(&b, rest, 0)
+	return schema.JSONText(b.String()), parallel
+}
+
+// json writes a value as JSON. Numbers keep their digits where JSON can hold them.
+func (r *reader) json(b *bytes.Buffer, n ast.Node, depth int) {
+	if depth > maxNesting {
+		r.fail(n, "options: too deeply nested")
+		return
+	}
+	switch n := n.(type) {
+	case *ast.NullNode:
+		b.WriteString("null")
+	case *ast.BoolNode:
+		b.WriteString(strconv.FormatBool(n.Value))
+	case *ast.IntegerNode:
+		writeJSON(b, n.Value)
+	case *ast.FloatNode:
+		if digits := n.Token.Value; json.Valid([]byte(digits)) {
+			b.WriteString(digits)
+		} else {
+			writeJSON(b, n.Value)
+		}
+	case *ast.StringNode:
+		writeJSON(b, n.Value)
+	case *ast.SequenceNode:
+		b.WriteByte('[')
+		for i, v := range n.Values {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			r.json(b, r.resolve(v), depth+1)
+		}
+		b.WriteByte(']')
+	case ast.MapNode:
+		r.jsonFields(b, r.fields(n.(ast.Node), fieldOptions), depth+1)
+	default:
+		r.fail(n, "options: want a value that JSON has, got %s", kind(n))
+	}
+}
+
+func (r *reader) jsonFields(b *bytes.Buffer, fields []field, depth int) {
+	b.WriteByte('{')
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		writeJSON(b, f.name)
+		b.WriteByte(':')
+		r.json(b, f.value, depth+1)
+	}
+	b.WriteByte('}')
+}
+
+// writeJSON writes a text or number; these always encode.
+func writeJSON(b *bytes.Buffer, v any) {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+	b.Truncate(b.Len() - 1) // the newline that Encode adds
+}
+
+// top is where a missing field is reported: at the field that has no value, or at the file's first.
+func top(root ast.Node, f field) *token.Token {
+	if f.key != nil {
+		return f.key
+	}
+	if m, ok := root.(ast.MapNode); ok {
+		if it := m.MapRange(); it.Next() {
+			return it.Key().GetToken()
+		}
+	}
+	return root.GetToken()
+}

@@ -1,0 +1,44 @@
+package agentfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+func contains(list []string, s string) bool { return slices.Contains(list, s) }
+
+// suggest returns a hint at the nearest of the known names, or all of them if none is near.
+func suggest(name string, known []string) string {
+	best, bestCost := "", len(name)/3+1
+	for _, k := range known {
+		if cost := distance(strings.ToLower(short(name)), strings.ToLower(k)); cost < bestCost {
+			best, bestCost = k, cost
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return "; known here: " + strings.Join(known, ", ")
+}
+
+// distance counts the letters to insert, delete or change to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
