@@ -14,11 +14,10 @@ type Subject struct {
 func Subjects(prefix string) []Subject {
 	n := names{prefix}
 	const run = "<run>"
-	live := n.prefix + ".live." + run + "."
 	return []Subject{
 		{n.workSubject("<queue>"), n.work(), "schema.Call", "a call; " + Lane + " is the lane, the only one so far"},
 		{n.prefix + ".run." + run + ".<fact>", n.runs(), "", "a fact, written once"},
-		{live + "<fact>", "", "", "the same, sent again by the stream after it stored the fact"},
+		{n.prefix + ".live." + run + ".<fact>", "", "", "the same, sent again by the stream after it stored the fact"},
 		{n.deadSubject("<queue>"), n.dead(), "bus.DeadLetter", "a message that no worker could finish"},
 		{n.catalogKey("<queue>.<instance>"), n.catalogStream(), "bus.Announcement", "a worker is alive"},
 		{n.catalogKey("tools.<queue>.<digest>"), n.catalogStream(), "bus.ToolSet", "definitions of tools"},

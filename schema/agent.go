@@ -2,19 +2,19 @@ package schema
 
 // AgentSpec is a resolved agent: what its file says, with defaults filled in. It travels in a run's open fact.
 type AgentSpec struct {
-	ID           string    `msgpack:"id" json:"id"`
-	Name         string    `msgpack:"name,omitempty" json:"name,omitempty"` // for people; the id where it is empty
-	Model        ModelSpec `msgpack:"model" json:"model"`
-	Instructions string    `msgpack:"instructions,omitempty" json:"instructions,omitempty"`
-	Tools        []string  `msgpack:"tools,omitempty" json:"tools,omitempty"` // names, globs, or queue/name
-	Limits       Limits    `msgpack:"limits" json:"limits"`
-	Parallel     Parallel  `msgpack:"parallel" json:"parallel"`
+	ID           string    `msgpack:"id" json:"id"`                                         // its tool name for those who hand off to it
+	Name         string    `msgpack:"name,omitempty" json:"name,omitempty"`                 // for people; the id where it is empty
+	Model        ModelSpec `msgpack:"model" json:"model"`                                   // what answers
+	Instructions string    `msgpack:"instructions,omitempty" json:"instructions,omitempty"` // the system prompt
+	Tools        []string  `msgpack:"tools,omitempty" json:"tools,omitempty"`               // names, globs, or queue/name
+	Limits       Limits    `msgpack:"limits" json:"limits"`                                 // of an exchange
+	Parallel     Parallel  `msgpack:"parallel" json:"parallel"`                             // how the calls of a turn are executed
 }
 
 // ModelSpec names a model.
 type ModelSpec struct {
-	Provider string   `msgpack:"provider" json:"provider"` // openai, anthropic or replay
-	Name     string   `msgpack:"name" json:"name"`
+	Provider string   `msgpack:"provider" json:"provider"`                   // openai, anthropic or replay
+	Name     string   `msgpack:"name" json:"name"`                           // as the provider calls it
 	Options  JSONText `msgpack:"options,omitempty" json:"options,omitempty"` // an object of request options, such as temperature
 }
 
