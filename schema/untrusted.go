@@ -21,6 +21,9 @@ func decodeMsgpack(data []byte, v any) error {
 	if c := data[0]; c&0xf0 != 0x80 && c != 0xde && c != 0xdf {
 		return errors.New("not a map")
 	}
+	if p, ok := v.(packed); ok {
+		return p.unpack(data)
+	}
 	// msgpack/v5 allocates what a length header asks for, which ends the process on five hostile bytes. Skip walks
 	// the whole value without allocating and refuses lengths that the bytes do not have.
 	rest, err := msgp.Skip(data)
