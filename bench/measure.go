@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// caller is one side of the comparison.
+type caller interface {
+	one(n int) ([]time.Duration, error)
+	batches(n, size int) ([]time.Duration, error)
+	flood(calls, outstanding int) (time.Duration, error)
+}
+
+// runCmd measures both sides.
+type runCmd struct {
+	Rounds int    `default:"5" help:"Interleaved rounds; the table shows their medians."`
+	Calls  int    `default:"1000" help:"Calls measured one at a time, each round."`
+	Turns  int    `default:"100" help:"Turns measured of each size, each round."`
+	Flood  int    `default:"40000" help:"Calls of the throughput measurement, each round."`
+	Out    string `help:"File to write the table to as well." type:"path"`
+}
+
+var batchSizes = []int{8, 64, 256}
+
+const outstanding = 1000
+
+// figures are one round's measurements of one side.
+type figures struct {
+	one        time.Duration
+	batch      map[int]time.Duration
+	throughput float64       // calls per second
+	cpu        time.Duration // of all three processes, for 1,000 calls of the throughput measurement
+}
+
+func (r runCmd) Run(ctx context.Context) error {
+	out := io.Writer(os.Stdout)
+	if r.Out != "" {
+		f, err := os.Create(r.Out)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		out = io.MultiWriter(os.Stdout, f)
+	}
+	fmt.Fprintf(out, "# Jetcrew beside the raw exchange\n\n%s/%s, %d CPUs, %s; %d interleaved rounds, medians.\n",
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), r.Rounds)
+	for _, once := range []bool{false, true} {
+		rows, err := r.compare(ctx, once)
+		if err != nil {
+			return err
+		}
+		print(out, once, rows)
+	}
+	return nil
+}
+
+// compare measures the sides in turn, each against a server and a worker of its own.
+func (r runCmd) compare(ctx context.Context, once bool) (map[string][]figures, error) {
+	rows := map[string][]figures{}
+	for round := range r.Rounds {
+		for _, side := range []string{"raw", "jetcrew"} {
+			f, err := r.round(ctx, side, once)
+			if err != nil {
+				return nil, fmt.Errorf("round %d of %s: %w", round+1, side, err)
+			}
+			rows[side] = append(rows[side], f)
+		}
+	}
+	return rows, nil
+}
+
+func (r runCmd) round(ctx context.Context, side string, once bool) (figures, error) {
+	server, err := spawn(ctx, "server")
+	if err != nil {
+		return figures{}, err
+	}
+	defer server.stop()
+	args := []string{"worker", server.line}
+	if side == "raw" {
+		args = append(args, "--raw")
+	}
+	worker, err := spawn(ctx, args...)
+	if err != nil {
+		return figures{}, err
+	}
+	defer worker.stop()
+	c, end, err := newCaller(ctx, side, server.line, once)
+	if err != nil {
+		return figures{}, err
+	}
+	defer end()
+	pids := []int{os.Getpid(), worker.cmd.Process.Pid, server.cmd.Process.Pid}
+	return r.figures(c, pids)
+}
+
+func newCaller(ctx context.Context, side, url string, once bool) (caller, func(), error) {
+	if side == "jetcrew" {
+		c, err := newCrew(ctx, url, once)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c, c.bus.Close, nil
+	}
+	nc, err := nats.Connect(url)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := newRaw(ctx, nc, once)
+	return c, nc.Close, err
+}
+
+func (r runCmd) figures(c caller, pids []int) (figures, error) {
+	f := figures{batch: map[int]time.Duration{}}
+	if _, err := c.flood(2000, 200); err != nil { // warm up
+		return f, err
+	}
+	times, err := c.one(r.Calls)
+	if err != nil {
+		return f, err
+	}
+	f.one = median(times)
+	for _, size := range batchSizes {
+		if times, err = c.batches(r.Turns, size); err != nil {
+			return f, err
+		}
+		f.batch[size] = median(times)
+	}
+	before := totalCPU(pids)
+	took, err := c.flood(r.Flood, outstanding)
+	if err != nil {
+		return f, err
+	}
+	f.throughput = float64(r.Flood) / took.Seconds()
+	f.cpu = (totalCPU(pids) - before) * 1000 / time.Duration(r.Flood)
+	return f, nil
+}
+
+func totalCPU(pids []int) (total time.Duration) {
+	for _, pid := range pids {
+		total += cpu(pid)
+	}
+	return total
+}
+
+func median[T time.Duration | float64](xs []T) T {
+	if len(xs) == 0 {
+		return 0
+	}
+	xs = slices.Sorted(slices.Values(xs))
+	return xs[len(xs)/2]
+}
