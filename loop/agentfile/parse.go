@@ -2,7 +2,6 @@ package agentfile
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -168,8 +167,10 @@ func kind(n ast.Node) string {
 		return "nothing"
 	case *ast.BoolNode:
 		return "true or false"
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+	case *ast.IntegerNode, *ast.FloatNode:
 		return "a number"
+	case *ast.InfinityNode, *ast.NanNode:
+		return "a number without digits"
 	case *ast.StringNode:
 		return "text"
 	case *ast.SequenceNode:
@@ -179,5 +180,5 @@ func kind(n ast.Node) string {
 	case *ast.TagNode:
 		return "a tag"
 	}
-	return fmt.Sprintf("%s", n.Type())
+	return "something else"
 }

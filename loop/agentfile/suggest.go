@@ -8,9 +8,12 @@ import (
 
 func contains(list []string, s string) bool { return slices.Contains(list, s) }
 
-// suggest returns a hint at the nearest of the known names, or all of them if none is near.
+// suggest returns a hint at the nearest of the known names, or all of them, in their first spelling, if none is near.
 func suggest(name string, known []string) string {
-	best, bestCost := "", len(name)/3+1
+	best, bestCost := "", 2
+	if len(name) > 4 {
+		bestCost = 3 // two letters that changed places cost 2
+	}
 	for _, k := range known {
 		if cost := distance(strings.ToLower(short(name)), strings.ToLower(k)); cost < bestCost {
 			best, bestCost = k, cost
@@ -19,7 +22,8 @@ func suggest(name string, known []string) string {
 	if best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
-	return "; known here: " + strings.Join(known, ", ")
+	shown := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return strings.Contains(k, "_") })
+	return "; known here: " + strings.Join(shown, ", ")
 }
 
 // distance counts the letters to insert, delete or change to make b of a.
