@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/cmd/internal/session"
+)
+
+// Connection holds the flags that say which server is used.
+type Connection struct {
+	URL    string `name:"nats" env:"NATS_URL" placeholder:"URL" help:"NATS server; several with commas between them."`
+	Creds  string `name:"nats-creds" env:"NATS_CREDS" type:"existingfile" placeholder:"FILE" help:"Credentials file for the server."`
+	Prefix string `env:"JETCREW_PREFIX" default:"jc" help:"First token of all subjects, and name of all streams."`
+}
+
+// Config returns what connects to the server of c; without one, to the default address.
+func (c *Connection) Config(app *App) bus.Config {
+	cfg := bus.Config{URL: c.URL, Prefix: c.Prefix, Instance: app.Instance, Logger: app.Log}
+	if c.Creds != "" {
+		cfg.Options = append(cfg.Options, nats.UserCredentials(c.Creds))
+	}
+	return cfg
+}
+
+// Local holds the flags of commands that work without a server too.
+type Local struct {
+	Connection
+	Data string `type:"path" placeholder:"DIR" help:"Where the embedded server, used without --nats, keeps its data; default a temporary directory."`
+}
+
+// Open opens the session of a command: the server of c with the workers that are there, or an embedded one with
+// fleet.
+func (l *Local) Open(ctx context.Context, app *App, fleet ...session.Member) (*session.Session, error) {
+	return session.Open(ctx, session.Options{
+		URL: l.URL, Creds: l.Creds, Dir: l.Data, Prefix: l.Prefix, Instance: app.Instance,
+		Fleet: fleet, Logger: app.Log, Verbose: app.Verbose,
+	})
+}
+
+// Slots of each worker process of ToolFleet, by queue.
+const (
+	fileSlots  = 4
+	shellSlots = 2
+)
+
+// ToolFleet is what an embedded server has by default: count worker processes with the file and shell tools of the
+// directory root.
+func ToolFleet(root string, count int) session.Member {
+	return session.Member{Count: count, Args: []string{
+		"serve", "--queue", "files=" + strconv.Itoa(fileSlots), "--queue", "shell=" + strconv.Itoa(shellSlots), "--root", root,
+	}}
+}

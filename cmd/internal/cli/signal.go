@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+)
+
+// signals hears what asks the process to end.
+type signals struct {
+	ch     chan os.Signal
+	done   chan struct{}
+	cancel context.CancelFunc
+	first  atomic.Int64 // exit code of the first signal, 0: none came
+}
+
+// catchSignals returns a context that ends with the first interrupt, termination or hang-up, so that the work can
+// settle. The second one ends the process at once.
+func catchSignals(parent context.Context) (context.Context, *signals) {
+	ctx, cancel := context.WithCancel(parent)
+	s := &signals{ch: make(chan os.Signal, 2), done: make(chan struct{}), cancel: cancel}
+	signal.Notify(s.ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go s.listen()
+	return ctx, s
+}
+
+func (s *signals) listen() {
+	for {
+		select {
+		case <-s.done:
+			return
+		case sig := <-s.ch:
+			code := exitCodeOf(sig)
+			if !s.first.CompareAndSwap(0, int64(code)) {
+				os.Exit(code)
+			}
+			if sig == os.Interrupt {
+				fmt.Fprintln(os.Stderr, "\nending, what runs is cancelled; once more ends at once")
+			}
+			s.cancel()
+		}
+	}
+}
+
+// code returns the exit code of the signal that came, 0 if none did.
+func (s *signals) code() int { return int(s.first.Load()) }
+
+func (s *signals) release() {
+	signal.Stop(s.ch)
+	close(s.done)
+	s.cancel()
+}
+
+func exitCodeOf(sig os.Signal) int {
+	if n, ok := sig.(syscall.Signal); ok {
+		return 128 + int(n)
+	}
+	return 130
+}
+
+// IgnoreInterrupt makes this process deaf to the interrupts and hang-ups of the terminal, which reach every process in
+// its foreground: a worker of another process ends when that one says so.
+func IgnoreInterrupt() { signal.Ignore(os.Interrupt, syscall.SIGHUP) }
