@@ -202,6 +202,7 @@ func TestParseHostileInput(t *testing.T) {
 		"dashes":           strings.Repeat("- ", 30_000) + "x",
 		"anchors":          strings.Repeat("&a ", 20_000) + "x",
 		"quotes":           strings.Repeat(`"`, 65_000),
+		"too many":         strings.Repeat("a: b\n", 20_000),
 		"too large":        head + strings.Repeat("# padding\n", 20_000),
 		"not UTF-8":        "version: \xff",
 		"self":             head + "limits: &l {a: *l}\n",

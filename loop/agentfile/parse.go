@@ -10,10 +10,11 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a file's structure. The parser's time grows with the square of both.
+// Bounds of a file's structure. The parser's time grows with the square of each.
 const (
 	maxNesting   = 32
-	maxPerLine   = 500 // tokens
+	maxPerLine   = 500    // tokens
+	maxTokens    = 10_000 // of the whole file; a block of text is one
 	maxExpansion = 10_000
 )
 
@@ -33,8 +34,8 @@ func parse(src source, data []byte) (body ast.Node, problem *Problem) {
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
-	if tok := tooNested(tokens); tok != nil {
-		return nil, fail(tok, "too deeply nested: an agent file has at most %d levels", maxNesting)
+	if tok, why := tooMuch(tokens); tok != nil {
+		return nil, fail(tok, "%s for an agent file", why)
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -59,10 +60,11 @@ func parse(src source, data []byte) (body ast.Node, problem *Problem) {
 	return body, nil
 }
 
-// tooNested returns the token where the file becomes too deep or a line too crowded, nil if it does not.
-func tooNested(tokens token.Tokens) *token.Token {
+// tooMuch returns the token where the file becomes too deep, a line too crowded or the whole too long, and which of
+// these; nil if it does not.
+func tooMuch(tokens token.Tokens) (*token.Token, string) {
 	depth, line, crowd := 0, 0, 0
-	for _, tok := range tokens {
+	for i, tok := range tokens {
 		switch tok.Type {
 		case token.SequenceStartType, token.MappingStartType:
 			depth++
@@ -72,11 +74,16 @@ func tooNested(tokens token.Tokens) *token.Token {
 		if tok.Position.Line != line {
 			line, crowd = tok.Position.Line, 0
 		}
-		if crowd++; depth > maxNesting || crowd > maxPerLine {
-			return tok
+		switch crowd++; {
+		case depth > maxNesting:
+			return tok, "too deeply nested"
+		case crowd > maxPerLine:
+			return tok, "too many values in one line"
+		case i > maxTokens:
+			return tok, "too many fields and values"
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 // finder collects the anchors and aliases below a node.
