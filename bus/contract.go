@@ -1,6 +1,13 @@
 package bus
 
-import "github.com/jetcrew/jetcrew/tracing"
+import (
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jetcrew/jetcrew/tracing"
+)
 
 // Subject is one kind of subject of the contract.
 type Subject struct {
@@ -37,13 +44,27 @@ type Header struct {
 // Headers returns every header of the contract.
 func Headers() []Header {
 	return []Header{
-		{HeaderDeadline, "calls", "when waiting plus running ends: Unix milliseconds on the server's clock, decimal; absent: the time of storing plus `timeout_ms`, or plus " + DefaultTimeout.String()},
-		{HeaderTTL, "calls (not on queue `agents`), catalog entries", "whole seconds with the unit, such as `90s`; of a call: the time to its deadline plus " + TTLMargin.String() + ", rounded up"},
+		{HeaderDeadline, "calls", "when waiting plus running ends: Unix milliseconds on the server's clock, decimal; absent: the time of storing plus `timeout_ms`, or plus " + seconds(DefaultTimeout)},
+		{HeaderTTL, "calls (not on queue `agents`), catalog entries", "whole seconds with the unit, such as `90s`; of a call: the time to its deadline plus " + seconds(TTLMargin) + ", rounded up"},
 		{HeaderContentType, "calls, facts", "`" + ContentJSON + "` when the payload is JSON; a reader needs it for nothing, the first byte tells"},
 		{tracing.HeaderTraceparent, "calls of a sampled trace", "W3C Trace Context; absent: start no trace"},
 		{tracing.HeaderTracestate, "calls of a sampled trace", "W3C Trace Context"},
 		{tracing.HeaderBaggage, "calls of a sampled trace", "W3C Baggage, up to 1 KiB"},
 		{headerExpectSeq, "facts", "always `0`: refuse if the subject has a message (or the one named below)"},
 		{headerExpectSubject, "guarded facts", "the exact subject of the fact that must be absent"},
+	}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) }
+
+// CatalogStream returns the settings of the stream behind the bucket of CatalogConfig, for programs without a
+// key-value client.
+func CatalogStream(prefix string, replicas int) jetstream.StreamConfig {
+	kv := CatalogConfig(prefix, replicas)
+	n := names{prefix}
+	return jetstream.StreamConfig{
+		Name: n.catalogStream(), Subjects: []string{n.catalogKey(">")}, MaxMsgsPerSubject: int64(kv.History),
+		Discard: jetstream.DiscardNew, Storage: kv.Storage, Replicas: kv.Replicas, Duplicates: 2 * time.Minute,
+		AllowRollup: true, DenyDelete: true, AllowDirect: true, AllowMsgTTL: true, SubjectDeleteMarkerTTL: kv.LimitMarkerTTL,
 	}
 }
