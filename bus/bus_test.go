@@ -199,3 +199,40 @@ func BenchmarkDispatch(bm *testing.B) {
 		})
 	})
 }
+
+// TestFactsOfALongRun reads more facts than one request may match.
+func TestFactsOfALongRun(t *testing.T) {
+	t.Parallel()
+	b := connect(t, server(t))
+	run := schema.NewID()
+	var last uint64
+	write := func(key schema.Key, p schema.Encodable) {
+		seq, err := b.Append(t.Context(), run, key, p, schema.Key{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = seq
+	}
+	write(schema.OpenKey(), &schema.Open{Kind: schema.RunAgent})
+	write(schema.CtlKey(1), &schema.Ctl{Act: schema.CtlOwn})
+	want := 2
+	for n := 1; n <= 20; n++ {
+		write(schema.TurnKey(n), &schema.Turn{N: n})
+		for i := range 60 {
+			write(schema.ResultKey(n, i, "test"), &schema.Result{Run: run, Turn: n, Index: i})
+		}
+		want += 61
+	}
+	facts, err := b.Facts(t.Context(), run, last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(facts) != want || facts[len(facts)-1].Seq != last {
+		t.Errorf("%d facts up to %d, want %d up to %d", len(facts), facts[len(facts)-1].Seq, want, last)
+	}
+	for i := 1; i < len(facts); i++ {
+		if facts[i].Seq <= facts[i-1].Seq {
+			t.Fatalf("facts out of order at %d", i)
+		}
+	}
+}

@@ -81,7 +81,7 @@ func (f *feed) unsubscribe() {
 	}
 }
 
-// Watch calls heard for every fact of run that is stored from now on, in the order of arrival and from one goroutine,
+// Watch calls heard for every ctl, say and close fact of run that is stored from now on, in the order of arrival and from one goroutine,
 // until stop is called, which returns when heard is not running any more and so must not be called by it. A fact may
 // be missed while the connection is broken: facts decide, this only hints.
 func (b *Bus) Watch(_ context.Context, run string, heard func(schema.Fact)) (stop func(), err error) {
@@ -105,16 +105,21 @@ func (b *Bus) Watch(_ context.Context, run string, heard func(schema.Fact)) (sto
 }
 
 func (f *feed) hear(m *nats.Msg) {
-	seq, _ := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
-	fact, err := f.bus.fact(m.Subject, "live", m.Data, seq, time.Time{})
+	fact, err := f.bus.fact(m.Subject, "live", m.Data, 0, time.Time{})
 	if err != nil {
 		return // a stranger's subject: it is no fact
 	}
+	switch fact.Key.Kind {
+	case schema.KindResult:
+		f.settle(fact.Key, fact.Data)
+		return
+	case schema.KindCtl, schema.KindSay, schema.KindClose:
+	default:
+		return
+	}
+	fact.Seq, _ = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64) // 0 when a stranger sent it
 	if at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp")); err == nil {
 		fact.Time = at
-	}
-	if fact.Key.Kind == schema.KindResult {
-		f.settle(fact.Key, fact.Data)
 	}
 	f.speaking.Lock()
 	defer f.speaking.Unlock()

@@ -165,6 +165,7 @@ func (d *delivery) run(ctx context.Context) {
 	ctx, cancel := context.WithDeadline(d.traced(ctx), d.deadline)
 	defer cancel()
 	ctx = schema.WithProgress(ctx, d.progress())
+	ctx = schema.WithDelivery(ctx, d.delivery)
 	ctx, span := tracing.StartProcess(ctx, tracing.Delivery{
 		Message: tracing.Message{
 			Template: d.bus.names.workTemplate(), Subject: d.msg.Subject, Run: d.call.Run, Queue: d.worker.Queue,

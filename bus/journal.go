@@ -2,10 +2,13 @@ package bus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -98,8 +101,6 @@ func (b *Bus) lookFact(ctx context.Context, run string, key schema.Key) (*jetstr
 	return b.look(ctx, b.names.fact(run, key))
 }
 
-const factPage = 500 // facts asked for at once
-
 // Facts returns every fact of run in stored order, and at least those up to sequence upto, which is that of a fact of
 // this run: it waits until the replica that answers has it. 0 is no such bound.
 func (b *Bus) Facts(ctx context.Context, run string, upto uint64) ([]schema.Fact, error) {
@@ -116,50 +117,92 @@ func (b *Bus) Facts(ctx context.Context, run string, upto uint64) ([]schema.Fact
 	}
 }
 
+// readFacts asks for all facts of a run at once, and turn by turn when they are more than one request may match.
 func (b *Bus) readFacts(ctx context.Context, run string) ([]schema.Fact, error) {
-	first, err := b.lookFact(ctx, run, schema.OpenKey())
-	if err != nil {
-		return nil, err
+	facts, err := b.multiGet(ctx, []string{b.names.facts(run)})
+	if !errors.Is(err, errTooMany) {
+		return facts, err
 	}
-	next := uint64(1)
-	if first != nil {
-		next = first.Sequence // everything else of the run came later
-	}
-	var facts []schema.Fact
-	for {
-		page, err := b.readPage(ctx, run, next)
-		if err != nil {
-			return nil, err
-		}
-		facts = append(facts, page...)
-		if len(page) < factPage {
-			return facts, nil
-		}
-		next = page[len(page)-1].Seq + 1
-	}
+	return b.readByTurn(ctx, run)
 }
 
-func (b *Bus) readPage(ctx context.Context, run string, from uint64) ([]schema.Fact, error) {
-	msgs, err := jetstreamext.GetBatch(ctx, b.js, b.names.runs(), factPage,
-		jetstreamext.GetBatchSeq(from), jetstreamext.GetBatchSubject(b.names.facts(run)))
-	if err != nil {
-		return nil, err
+// The kinds of facts by how many tokens follow them.
+var (
+	loneKinds = []schema.Kind{schema.KindOpen, schema.KindClose}
+	runKinds  = []schema.Kind{schema.KindCtl, schema.KindSay, schema.KindTurn, schema.KindFold, schema.KindAnswer}
+	turnKinds = []schema.Kind{
+		schema.KindSent, schema.KindBegin, schema.KindBack, schema.KindAsk, schema.KindVerdict, schema.KindResult, schema.KindView,
 	}
-	var page []schema.Fact
-	for m, err := range msgs {
-		if errors.Is(err, jetstreamext.ErrNoMessages) {
-			break
+)
+
+// readByTurn reads the facts of the run itself, then those of each turn.
+func (b *Bus) readByTurn(ctx context.Context, run string) ([]schema.Fact, error) {
+	stem := strings.TrimSuffix(b.names.facts(run), ">")
+	pages := [][]string{filters(stem, loneKinds, "")}
+	for _, kind := range runKinds {
+		pages = append(pages, filters(stem, []schema.Kind{kind}, ".*"))
+	}
+	var facts []schema.Fact
+	turns := 0
+	for n := 0; n < len(pages)+turns; n++ {
+		page := filters(stem, turnKinds, fmt.Sprintf(".%d.>", n-len(pages)+1))
+		if n < len(pages) {
+			page = pages[n]
 		}
+		got, err := b.multiGet(ctx, page)
 		if err != nil {
 			return nil, err
 		}
+		for _, f := range got {
+			if f.Key.Kind == schema.KindTurn {
+				turns = max(turns, f.Key.N)
+			}
+		}
+		facts = append(facts, got...)
+	}
+	slices.SortFunc(facts, func(x, y schema.Fact) int { return cmp.Compare(x.Seq, y.Seq) })
+	return facts, nil
+}
+
+func filters(stem string, kinds []schema.Kind, tail string) []string {
+	fs := make([]string, len(kinds))
+	for i, k := range kinds {
+		fs[i] = stem + string(k) + tail
+	}
+	return fs
+}
+
+// errTooMany: the filters match more than the server answers at once, 1,024 subjects or its limit of pending bytes.
+var errTooMany = errors.New("too many facts for one request")
+
+// multiGet reads the facts whose subjects match the filters, in stored order.
+func (b *Bus) multiGet(ctx context.Context, filters []string) ([]schema.Fact, error) {
+	msgs, err := jetstreamext.GetLastMsgsFor(ctx, b.js, b.names.runs(), filters)
+	if err != nil {
+		return nil, err
+	}
+	var facts []schema.Fact
+	pending := "0"
+	for m, err := range msgs {
+		switch {
+		case errors.Is(err, jetstreamext.ErrNoMessages):
+			return facts, nil
+		case errors.Is(err, jetstreamext.ErrBatchUnsupported):
+			return nil, errTooMany // what it makes of status 413
+		case err != nil:
+			return nil, err
+		}
+		pending = m.Header.Get("Nats-Num-Pending")
 		if f, err := b.fact(m.Subject, "run", m.Data, m.Sequence, m.Time); err == nil {
-			page = append(page, f)
+			facts = append(facts, f)
 		} else {
 			b.log.Warn("stranger among the facts", "subject", m.Subject, "error", err)
 		}
 	}
-	return page, nil
+	if pending != "0" {
+		return nil, errTooMany
+	}
+	return facts, nil
 }
 
 // fact reads a stored message, or its republished copy, as a fact.
