@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
-	"time"
 
 	"github.com/jetcrew/jetcrew/loop/memory"
 	"github.com/jetcrew/jetcrew/schema"
+	"github.com/jetcrew/jetcrew/tracing"
 )
-
-// writeBound is how long one write or read of facts may take before the transport counts as gone. It does not end
-// with the caller's context: a fact that is half written, by a caller who has left, is the worst of both.
-const writeBound = 30 * time.Second
 
 // Agent starts runs of one agent. It may be used by several goroutines at once.
 type Agent struct {
@@ -61,9 +56,13 @@ func (a *Agent) Start(ctx context.Context, run string) (*Run, error) {
 	if !schema.ValidID(run) {
 		return nil, fmt.Errorf("start run %.80q: an id is 1 to 64 of A-Z, a-z, 0-9, '_', '-'", run)
 	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("start run %s: %w", run, context.Cause(ctx))
+	}
 	r := &Run{agent: a, id: run, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{})}
 	r.events.sink, r.events.run = a.cfg.Events, run
 	if err := r.open(ctx); err != nil {
+		tracing.End(r.span, err)
 		return nil, fmt.Errorf("start run %s: %w", run, err)
 	}
 	r.events.emit(Event{Type: EventRunStart})
@@ -73,7 +72,11 @@ func (a *Agent) Start(ctx context.Context, run string) (*Run, error) {
 // open writes the first facts: open, then the own slot.
 func (r *Run) open(ctx context.Context) error {
 	a := r.agent
-	open := &schema.Open{Kind: schema.RunAgent, Agent: &a.cfg.Agent, Principal: a.cfg.Principal, AtMS: nowMS()}
+	spec := &a.cfg.Agent
+	ctx, r.span = tracing.StartAgent(ctx, tracing.Agent{ID: spec.ID, Run: r.id, Provider: spec.Model.Provider, Model: spec.Model.Name})
+	open := &schema.Open{
+		Kind: schema.RunAgent, Agent: spec, Principal: a.cfg.Principal, Trace: tracing.TraceMap(ctx), AtMS: nowMS(),
+	}
 	if err := r.write(ctx, schema.OpenKey(), open, schema.Key{}); err != nil {
 		if errors.Is(err, schema.ErrExists) {
 			return ErrRunExists
@@ -96,43 +99,3 @@ func (r *Run) open(ctx context.Context) error {
 	r.unwatch = stop
 	return nil
 }
-
-// write records a fact and puts it into the run's state.
-func (r *Run) write(ctx context.Context, key schema.Key, p schema.Encodable, unless schema.Key) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeBound)
-	defer cancel()
-	seq, err := r.agent.cfg.Journal.Append(ctx, r.id, key, p, unless)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", key, err)
-	}
-	raise(&r.seq, seq)
-	r.state.Put(key, p)
-	return nil
-}
-
-// refresh reads all facts up to the last one this process wrote.
-func (r *Run) refresh(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeBound)
-	defer cancel()
-	facts, err := r.agent.cfg.Journal.Facts(ctx, r.id, r.seq.Load())
-	if err != nil {
-		return fmt.Errorf("read facts: %w", err)
-	}
-	for _, f := range facts {
-		r.apply(f)
-	}
-	return nil
-}
-
-func (r *Run) apply(f schema.Fact) {
-	if err := r.state.Apply(f); err != nil {
-		r.agent.cfg.Logger.Warn("a fact cannot be read", "run", r.id, "fact", f.Key.String(), "error", err)
-	}
-}
-
-func raise(a *atomic.Uint64, to uint64) {
-	for old := a.Load(); old < to && !a.CompareAndSwap(old, to); old = a.Load() {
-	}
-}
-
-func nowMS() int64 { return time.Now().UnixMilli() }

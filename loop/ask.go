@@ -10,6 +10,7 @@ import (
 	"github.com/sourcegraph/conc/panics"
 
 	"github.com/jetcrew/jetcrew/loop/model"
+	"github.com/jetcrew/jetcrew/tracing"
 )
 
 // Retries of a model request, the one place where one is sent again. The wait doubles from retryWait to
@@ -92,8 +93,29 @@ func backOffWait(n int) time.Duration {
 	return wait - rand.N(wait/4)
 }
 
-// generate is one request. A model client that panics has failed.
-func (x *exchange) generate(ctx context.Context, req *model.Request) (resp *model.Response, err error) {
+// generate is one request, in a span of its own.
+func (x *exchange) generate(ctx context.Context, req *model.Request) (*model.Response, error) {
+	m := x.agent.cfg.Agent.Model
+	ctx, span := tracing.StartChat(ctx, tracing.Chat{Provider: m.Provider, Model: m.Name, Run: x.id, Stream: req.Delta != nil})
+	resp, err := x.tryGenerate(ctx, req)
+	var e *model.Error
+	switch {
+	case err == nil:
+		tracing.RecordChat(span, tracing.ChatResult{
+			Model: resp.Model, Finish: string(resp.Finish), Input: resp.Usage.Input, Output: resp.Usage.Output,
+			CacheRead: resp.Usage.CacheRead, CacheWrite: resp.Usage.CacheWrite,
+		})
+		span.End()
+	case errors.As(err, &e):
+		tracing.EndFailed(span, string(e.Kind), e.Error())
+	default:
+		tracing.End(span, err)
+	}
+	return resp, err
+}
+
+// tryGenerate asks the model client. One that panics has failed.
+func (x *exchange) tryGenerate(ctx context.Context, req *model.Request) (resp *model.Response, err error) {
 	var c panics.Catcher
 	c.Try(func() { resp, err = x.agent.cfg.Model.Generate(ctx, req) })
 	if p := c.Recovered(); p != nil {

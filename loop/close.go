@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/jetcrew/jetcrew/schema"
+	"github.com/jetcrew/jetcrew/tracing"
 )
 
 // stateStopped is the state of a run that ended without an answer.
@@ -103,7 +104,9 @@ func (r *Run) leave(why error) {
 	e := Event{Type: EventRunEnd, Reason: schema.Reason(r.lastReason())}
 	if !errors.Is(why, ErrClosed) {
 		e.Error = why.Error()
+		tracing.End(r.span, why)
 	}
+	r.span.End() // a span that has ended stays as it is
 	r.events.emit(e)
 }
 

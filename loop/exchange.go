@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -18,10 +20,12 @@ type exchange struct {
 	first int // its first turn
 	until time.Time
 	tally tally
+	span  trace.Span // of the turn under way
 }
 
 // exchange works until an answer is written. The token of r.working is held.
 func (r *Run) exchange(ctx context.Context) (schema.Answer, error) {
+	ctx = trace.ContextWithSpan(ctx, r.span)
 	x := &exchange{Run: r, ctx: ctx, k: r.state.Answers() + 1, first: r.state.Turns() + 1}
 	if ms := r.agent.cfg.Agent.Limits.WallClockMS; ms > 0 && !r.agent.cfg.NoLimits {
 		x.until = time.Now().Add(time.Duration(ms) * time.Millisecond)

@@ -1,14 +1,17 @@
 package loop
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/sourcegraph/conc"
 	"github.com/sourcegraph/conc/panics"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/jetcrew/jetcrew/schema"
+	"github.com/jetcrew/jetcrew/tracing"
 )
 
 // arrival is the outcome of call i: a result, or the transport's error.
@@ -72,28 +75,41 @@ func (x *exchange) width(t *schema.Turn) int {
 func (x *exchange) settle(o *order, i int) (a arrival) {
 	a.i = i
 	var catch panics.Catcher
-	catch.Try(func() { a.result, a.err = x.outcome(o, i) })
+	ctx, span := x.startTool(o.turn, i)
+	catch.Try(func() { a.result, a.err = x.outcome(ctx, o, i) })
 	if p := catch.Recovered(); p != nil {
 		a.err = fmt.Errorf("dispatch panicked: %w", p.AsError())
 	}
+	if e := a.result.Error; a.err == nil && e != nil {
+		tracing.EndFailed(span, string(e.Type), e.Message)
+	}
+	tracing.End(span, a.err) // a span that has ended stays as it is
 	return a
+}
+
+// startTool starts the span of call i. Its context ends when the run is stopped.
+func (x *exchange) startTool(t *schema.Turn, i int) (context.Context, trace.Span) {
+	c := &t.Calls[i]
+	return tracing.StartTool(trace.ContextWithSpan(x.stop.calls, x.span), tracing.Tool{
+		Name: c.Tool, Unregistered: c.Decision.Type == schema.UnknownTool, Label: c.Label, Run: x.id, Queue: c.Queue, Turn: t.N, Index: i,
+	})
 }
 
 // outcome is the turn's own decision, or what the dispatch brings. A call that may not start any more is settled here,
 // guarded on its begin.
-func (x *exchange) outcome(o *order, i int) (schema.Result, error) {
+func (x *exchange) outcome(ctx context.Context, o *order, i int) (schema.Result, error) {
 	c, call := &o.turn.Calls[i], x.call(o.turn, i)
 	if r, decided := c.Decision.Outcome(call); decided {
 		return x.claim(call, c.Queue, r, schema.Key{})
 	}
 	within, ok := x.within(c)
 	switch {
-	case x.stop.calls.Err() != nil:
+	case ctx.Err() != nil:
 		return x.claim(call, c.Queue, call.Fail(schema.Cancelled, "not started: the run was stopped"), schema.BeginKey(call.Turn, i, c.Queue))
 	case !ok:
 		return x.claim(call, c.Queue, call.Fail(schema.Timeout, "not started: the run's time limit is reached"), schema.BeginKey(call.Turn, i, c.Queue))
 	}
-	ctx := schema.WithProgress(x.stop.calls, func(text string) {
+	ctx = schema.WithProgress(ctx, func(text string) {
 		o.gates[i].emit(Event{Type: EventToolProgress, Exchange: x.k, Turn: call.Turn, Call: info(c, i), Text: schema.CleanText(text)})
 	})
 	return x.agent.cfg.Dispatcher.Dispatch(ctx, call, c.Queue, within)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/jetcrew/jetcrew/loop/memory"
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -22,6 +24,7 @@ type Run struct {
 	seq     atomic.Uint64 // of the last fact written here: the barrier of a reading
 	events  emitter
 	unwatch func()
+	span    trace.Span // of the run, as long as this process has it
 
 	stopped, lost chan struct{} // closed when a stop, and when a newer owner or a close is heard
 	heardStop     sync.Once
@@ -43,6 +46,9 @@ func (r *Run) Messages() []schema.Message { return r.state.Messages() }
 // Say tells the agent something and works until it is answered. Several Says at once are answered one after the
 // other, or together when the model saw both. Errors are those of Tell and Work.
 func (r *Run) Say(ctx context.Context, text string) (schema.Answer, error) {
+	if ctx.Err() != nil {
+		return schema.Answer{}, r.errorf("say", context.Cause(ctx))
+	}
 	k, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: schema.NewID()})
 	if err != nil {
 		return schema.Answer{}, err
@@ -61,6 +67,9 @@ func (r *Run) Say(ctx context.Context, text string) (schema.Answer, error) {
 
 // Tell writes a user's message without working on it. ErrClosed: the run takes no more messages.
 func (r *Run) Tell(ctx context.Context, text string) error {
+	if ctx.Err() != nil {
+		return r.errorf("say", context.Cause(ctx))
+	}
 	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: schema.NewID()})
 	return err
 }
@@ -100,22 +109,24 @@ func (r *Run) tell(ctx context.Context, s schema.Say) (int, error) {
 	}
 }
 
-// heard takes a fact from the journal's watch.
+// heard takes a fact from the journal's watch. Others than ctl, say and close are left alone: results come from the
+// dispatch, so that they enter the memory in order and behind the guards.
 func (r *Run) heard(f schema.Fact) {
-	r.apply(f)
-	switch {
-	case f.Key.Kind == schema.KindClose:
+	switch f.Key.Kind {
+	case schema.KindSay:
+		r.apply(f)
+	case schema.KindClose:
+		r.apply(f)
 		r.heardLost.Do(func() { close(r.lost) })
-	case f.Key.Kind != schema.KindCtl || f.Key.N <= 1:
-		return
-	default:
+	case schema.KindCtl:
+		r.apply(f)
 		r.heardCtl(f.Key.N)
 	}
 }
 
 func (r *Run) heardCtl(k int) {
 	switch c := r.state.Ctl(k); {
-	case c == nil:
+	case c == nil || k <= 1:
 	case c.Act == schema.CtlStop:
 		r.heardStop.Do(func() { close(r.stopped) })
 	default:

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/jetcrew/jetcrew/loop/model"
 	"github.com/jetcrew/jetcrew/schema"
+	"github.com/jetcrew/jetcrew/tracing"
 )
 
 // step is one turn: ask, decide, record, execute. It returns the answer when the turn ended the exchange. limit is
@@ -14,7 +17,9 @@ import (
 func (x *exchange) step(limit schema.Reason) (answer *schema.Answer, err error) {
 	n, began := x.state.Turns()+1, time.Now()
 	x.emit(Event{Type: EventStepStart, Turn: n, Reason: limit})
+	_, x.span = tracing.StartTurn(x.ctx, x.id, n)
 	defer func() {
+		tracing.End(x.span, err)
 		if err != nil {
 			x.emit(Event{Type: EventError, Turn: n, Error: err.Error()})
 		}
@@ -45,13 +50,14 @@ func (x *exchange) step(limit schema.Reason) (answer *schema.Answer, err error) 
 
 // bound returns the context of a turn's model request: the rest of the wall clock, or of a last turn its own time.
 func (x *exchange) bound(limit schema.Reason) (context.Context, context.CancelFunc) {
+	ctx := trace.ContextWithSpan(x.stop.model, x.span)
 	switch {
 	case limit != "":
-		return context.WithTimeoutCause(x.stop.model, x.agent.cfg.FinalTurn, errWallClock)
+		return context.WithTimeoutCause(ctx, x.agent.cfg.FinalTurn, errWallClock)
 	case x.until.IsZero():
-		return context.WithCancel(x.stop.model)
+		return context.WithCancel(ctx)
 	default:
-		return context.WithDeadlineCause(x.stop.model, x.until, errWallClock)
+		return context.WithDeadlineCause(ctx, x.until, errWallClock)
 	}
 }
 

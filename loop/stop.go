@@ -74,7 +74,7 @@ func (s *stopper) end() error {
 func (r *Run) writeStop(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	slot := &schema.Ctl{Act: schema.CtlStop, Instance: r.agent.cfg.Instance, Why: cause.Error(), AtMS: nowMS()}
-	err := r.write(ctx, schema.CtlKey(r.own+1), slot, schema.Key{})
+	err := r.writeWithin(ctx, stopBound, schema.CtlKey(r.own+1), slot, schema.Key{})
 	if errors.Is(err, schema.ErrExists) {
 		if err = r.refused(ctx); errors.Is(err, ErrStopped) {
 			err = nil

@@ -26,6 +26,7 @@ type Bus struct {
 	mu    sync.Mutex
 	seq   uint64
 	runs  map[string][]schema.Fact
+	index map[string]map[schema.Key]int // of a fact in runs
 	heard map[string]map[*watch]bool
 	tools []tool
 	now   int // calls under way
@@ -40,7 +41,11 @@ type watch struct {
 
 // NewBus returns an empty bus.
 func NewBus() *Bus {
-	return &Bus{runs: make(map[string][]schema.Fact), heard: make(map[string]map[*watch]bool)}
+	return &Bus{
+		runs:  make(map[string][]schema.Fact),
+		index: make(map[string]map[schema.Key]int),
+		heard: make(map[string]map[*watch]bool),
+	}
 }
 
 // Append implements loop.Journal.
@@ -78,6 +83,10 @@ func (b *Bus) store(f schema.Fact, unless schema.Key) (schema.Fact, []*watch, er
 	}
 	b.seq++
 	f.Seq = b.seq
+	if b.index[f.Run] == nil {
+		b.index[f.Run] = make(map[schema.Key]int)
+	}
+	b.index[f.Run][f.Key] = len(b.runs[f.Run])
 	b.runs[f.Run] = append(b.runs[f.Run], f)
 	var watches []*watch
 	switch f.Key.Kind {
@@ -91,7 +100,8 @@ func (b *Bus) store(f schema.Fact, unless schema.Key) (schema.Fact, []*watch, er
 
 // has wants b.mu held.
 func (b *Bus) has(run string, key schema.Key) bool {
-	return slices.ContainsFunc(b.runs[run], func(f schema.Fact) bool { return f.Key == key })
+	_, ok := b.index[run][key]
+	return ok
 }
 
 // Facts implements loop.Journal.
@@ -118,12 +128,8 @@ func (b *Bus) Keys(run string) []string {
 func (b *Bus) Fact(run string, key schema.Key, payload schema.Encodable) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, f := range b.runs[run] {
-		if f.Key == key {
-			return schema.Decode(f.Data, payload) == nil
-		}
-	}
-	return false
+	i, ok := b.index[run][key]
+	return ok && schema.Decode(b.runs[run][i].Data, payload) == nil
 }
 
 // Watch implements loop.Journal.
