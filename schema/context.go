@@ -17,3 +17,17 @@ func Progress(ctx context.Context, text string) {
 		sink(text)
 	}
 }
+
+type deliveryKey struct{}
+
+// WithDelivery returns a context whose Delivery is n.
+func WithDelivery(ctx context.Context, n uint64) context.Context {
+	return context.WithValue(ctx, deliveryKey{}, n)
+}
+
+// Delivery returns which delivery of its call is running, from 1; 0 when nobody delivered it. It grows with every
+// attempt, but not only with attempts: a worker that gave the call back counts too.
+func Delivery(ctx context.Context) uint64 {
+	n, _ := ctx.Value(deliveryKey{}).(uint64)
+	return n
+}

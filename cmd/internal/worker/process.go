@@ -1,0 +1,105 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/cmd/internal/cli"
+	"github.com/jetcrew/jetcrew/executor"
+)
+
+const connectWithin = 20 * time.Second
+
+// Process holds the flags of every worker process.
+type Process struct {
+	cli.Connection
+	Attempts int           `default:"3" help:"Starts of one call before it is given up."`
+	Drain    time.Duration `default:"20s" help:"After a signal, how long running calls may take before they are cancelled."`
+	Parent   bool          `hidden:"" help:"Read the server's URL from standard input, and end when that ends."`
+}
+
+// work serves the queues, each with its tools, until ctx ends and everything has drained.
+func (p *Process) work(ctx context.Context, app *cli.App, queues []bus.Worker) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var alive *parent
+	if p.Parent {
+		var err error
+		if alive, err = followParent(app.In); err != nil {
+			return err
+		}
+		p.URL = alive.url
+	}
+	b, err := p.connect(ctx, app)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if alive != nil {
+		go alive.watch(cancel, b)
+	} else {
+		announce(app, queues)
+	}
+	return p.serve(ctx, b, queues)
+}
+
+func (p *Process) connect(ctx context.Context, app *cli.App) (*bus.Bus, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	b, err := bus.Connect(ctx, p.Config(app))
+	if err != nil {
+		return nil, fmt.Errorf("%w; is a NATS server with JetStream running there? --nats or NATS_URL names it", err)
+	}
+	return b, nil
+}
+
+// serve ends all queues when one of them cannot go on.
+func (p *Process) serve(ctx context.Context, b *bus.Bus, queues []bus.Worker) error {
+	all := pool.New().WithErrors().WithContext(ctx).WithCancelOnError()
+	for _, w := range queues {
+		w.Attempts, w.Drain = p.Attempts, p.Drain
+		all.Go(func(ctx context.Context) error { return b.Serve(ctx, w) })
+		if set, ok := w.Tools.(*executor.Set); ok {
+			all.Go(func(ctx context.Context) error { return watchAbandoned(ctx, set, w.Slots) })
+		}
+	}
+	return all.Wait()
+}
+
+// errLostSlots ends a worker whose handlers ignore the end of their calls: each holds on to what it has, so a fresh
+// process is the way back.
+var errLostSlots = errors.New("as many handlers as there are slots ignored the end of their calls; start this worker anew")
+
+const lookForAbandoned = 2 * time.Second
+
+func watchAbandoned(ctx context.Context, set *executor.Set, slots int) error {
+	tick := time.NewTicker(lookForAbandoned)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if set.Abandoned() >= int64(slots) {
+				return fmt.Errorf("queue %s: %w", set.Queue(), errLostSlots)
+			}
+		}
+	}
+}
+
+// announce tells people what is served.
+func announce(app *cli.App, queues []bus.Worker) {
+	for _, w := range queues {
+		var names []string
+		for _, t := range w.Tools.Tools() {
+			names = append(names, t.Name)
+		}
+		fmt.Fprintf(app.Out, "queue %s, %d slots: %s\n", w.Queue, w.Slots, cli.Printable(strings.Join(names, ", ")))
+	}
+}
