@@ -1,9 +1,6 @@
 package bus
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/nats-io/nats.go"
 
 	"github.com/jetcrew/jetcrew/schema"
@@ -63,23 +60,19 @@ func (b *Bus) send(subject string, payload schema.Encodable) {
 }
 
 func (f *feed) hearProgress(m *nats.Msg) {
-	_, rest, _ := f.bus.names.cutRun(m.Subject, "progress")
-	turn, index, _ := strings.Cut(rest, ".")
-	n, errN := strconv.Atoi(turn)
-	i, errI := strconv.Atoi(index)
-	var p Progress
-	if errN != nil || errI != nil || schema.Decode(m.Data, &p) != nil {
+	turn, index, p, ok := f.bus.readProgress(m)
+	if !ok {
 		return
 	}
 	f.mu.Lock()
 	var sink func(string)
 	for key, c := range f.open {
-		if key.N == n && key.I == i {
+		if key.N == turn && key.I == index {
 			sink = c.progress
 		}
 	}
 	f.mu.Unlock()
 	if sink != nil {
-		sink(schema.CleanText(p.Text))
+		sink(p.Text)
 	}
 }
