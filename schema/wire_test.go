@@ -35,8 +35,8 @@ func payloads() map[string]Encodable {
 					Idempotent: true, TimeoutMS: 1000, WithinMS: 2000, Digest: Digest(nil), Notes: []string{NoteUnwrapped}, Decision: Decision{Action: ActionAllow}},
 				{Label: "b", Tool: "x", Raw: "[]", Args: "{}", Queue: QueueNone, Decision: decision},
 			}},
-		"open": &Open{Kind: RunAgent, Agent: &AgentSpec{ID: "helper", Model: ModelSpec{Provider: "openai", Name: "gpt-x", Options: `{"temperature":0}`},
-			Instructions: "Help.", Tools: []string{"read_*"}, Limits: DefaultLimits(), Parallel: Parallel{Calls: true, Max: 4, TimeoutMS: 60_000}},
+		"open": &Open{Kind: RunAgent, Agent: &AgentSpec{ID: "helper", Name: "Helper", Model: ModelSpec{Provider: "openai", Name: "gpt-x", Options: `{"temperature":0}`},
+			Instructions: "Help.", Tools: []string{"read_*"}, Limits: Limits{MaxSteps: 20, WallClockMS: 300_000, MaxTokens: 1_000_000}, Parallel: Parallel{Calls: true, Max: 4, TimeoutMS: 60_000}},
 			Chain: "cd", Principal: principal, Parent: &CallRef{Run: "parent", Turn: 1, Index: 2}, Trace: map[string]string{"traceparent": "00-1-2-01"}, AtMS: 1_790_000_000_000},
 		"open_minimal": &Open{Kind: RunCall},
 		"ctl":          &Ctl{Act: CtlStop, Instance: "o-1", Seq: 7, Why: "user", AtMS: 1_790_000_000_000},
@@ -44,7 +44,7 @@ func payloads() map[string]Encodable {
 		"begin":        &Begin{Instance: "w-1", Delivery: 1, Seq: 1 << 40},
 		"back":         &Back{Instance: "w-1", Reason: "tool unknown here"},
 		"sent":         &Sent{Calls: []SentCall{{Index: 0, Seq: 8, DeadlineMS: 1_790_000_000_000}, {Index: 1, Seq: 9, DeadlineMS: 1_790_000_000_001}}},
-		"answer":       &Answer{Text: "It is done.", Reason: ReasonMaxSteps, Error: "limit", Turn: 3, Usage: Usage{Input: 1, Output: 2}, AtMS: 1_790_000_000_000},
+		"answer":       &Answer{Text: "It is done.", Reason: ReasonMaxSteps, Error: "limit", Turn: 3, Say: 2, Usage: Usage{Input: 1, Output: 2}, AtMS: 1_790_000_000_000},
 		"close":        &Close{State: string(ReasonDone), Turns: 3, Calls: 4, Usage: Usage{Input: 1, Output: 2}, AtMS: 1_790_000_000_000},
 		"view":         &View{Text: "[redacted]"},
 	}
@@ -254,5 +254,37 @@ func TestA22DecodeResultCleansText(t *testing.T) {
 	}
 	if _, err := DecodeResult([]byte("x")); !errors.Is(err, ErrPayload) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Some fixture sets each field: a field added to a payload must be added there, or nothing holds its wire form.
+func TestFixturesSetEveryField(t *testing.T) {
+	t.Parallel()
+	set := make(map[string]bool)
+	for _, v := range payloads() {
+		visit(reflect.ValueOf(v), set)
+	}
+	for field, ok := range set {
+		if !ok && !strings.HasSuffix(field, ".Payload") && field != "Payload.V" {
+			t.Errorf("%s is nowhere set", field)
+		}
+	}
+}
+
+// visit notes for each field of a struct, as Type.Field, whether some value of it is set.
+func visit(v reflect.Value, set map[string]bool) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		visit(v.Elem(), set)
+	case reflect.Slice:
+		for i := range v.Len() {
+			visit(v.Index(i), set)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name := v.Type().Name() + "." + v.Type().Field(i).Name
+			set[name] = set[name] || !v.Field(i).IsZero()
+			visit(v.Field(i), set)
+		}
 	}
 }
