@@ -221,7 +221,7 @@ func TestWrappers(t *testing.T) {
 			}
 		}
 	}
-	set := newSet(t, says("a", "out"))
+	set := quiet(t, says("a", "out"))
 	wrapped := set.With(note("third")).With(note("first"), note("second"))
 	if got := execute(t, wrapped, call("a", " { } ")); !got.OK {
 		t.Errorf("got %+v", got)
@@ -253,7 +253,7 @@ func TestKeyAndCall(t *testing.T) {
 func TestCall(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
-	set := newSet(t, says("ok", "fine"), fails("err", boom), fails("transient", executor.Transient(boom, time.Second), executor.Idempotent()),
+	set := quiet(t, says("ok", "fine"), fails("err", boom), fails("transient", executor.Transient(boom, time.Second), executor.Idempotent()),
 		text("panic", func(context.Context) (string, error) { panic(boom) }))
 	if out, err := set.Call(t.Context(), "ok", ""); out != "fine" || err != nil {
 		t.Errorf("got %q, %v", out, err)

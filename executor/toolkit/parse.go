@@ -125,11 +125,11 @@ func (fp *filePatch) fits(from, to string) bool {
 // headerName takes /dev/null as the empty name, drops a time stamp and git's quotes.
 func headerName(s string) (string, error) {
 	if strings.HasPrefix(s, `"`) {
-		name, err := strconv.Unquote(strings.TrimSpace(s))
+		quoted, err := strconv.QuotedPrefix(s)
 		if err != nil {
 			return "", fmt.Errorf("name %s: %w", s, err)
 		}
-		return name, nil
+		return strconv.Unquote(quoted)
 	}
 	s, _, _ = strings.Cut(s, "\t")
 	s = strings.TrimSpace(s)
