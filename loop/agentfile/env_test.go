@@ -19,8 +19,14 @@ func TestParseEnv(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := [][2]string{
-		{"A", "1"}, {"B", "two words"}, {"C", "as $is # here"}, {"D", "line\nbreak \"q\""},
-		{"E", ""}, {"F", "x#y"}, {"G", ""}, {"H", "a=b"},
+		{"A", "1"},
+		{"B", "two words"},
+		{"C", "as $is # here"},
+		{"D", "line\nbreak \"q\""},
+		{"E", ""},
+		{"F", "x#y"},
+		{"G", ""},
+		{"H", "a=b"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("variables (-want +got):\n%s", diff)
