@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"runtime/pprof"
 
 	"github.com/alecthomas/kong"
 )
@@ -19,10 +21,19 @@ type command struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // as the commands do; for both sides
+	}
 	var c command
+	if name := os.Getenv("BENCH_CPUPROFILE"); name != "" {
+		f, err := os.Create(fmt.Sprintf("%s.%d", name, os.Getpid()))
+		if err == nil && pprof.StartCPUProfile(f) == nil {
+			defer pprof.StopCPUProfile()
+		}
+	}
 	k := kong.Parse(&c, kong.Name("bench"), kong.BindTo(ctx, (*context.Context)(nil)))
 	if err := k.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+		defer os.Exit(1)
 	}
 }

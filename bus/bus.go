@@ -55,6 +55,8 @@ type Bus struct {
 	clock clock
 	log   *slog.Logger
 
+	workTemplate string // of the subjects of calls, for spans
+
 	life  context.Context // ends with Close, and the goroutines below with it
 	stop  context.CancelFunc
 	tasks conc.WaitGroup
@@ -82,6 +84,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 		return nil, fmt.Errorf("connect bus: %w", err)
 	}
 	b := &Bus{cfg: cfg, names: names{cfg.Prefix}, log: cfg.Logger, feeds: map[string]*feed{}, changed: make(chan struct{}, 1)}
+	b.workTemplate = cfg.Prefix + ".work.{queue}.{lane}"
 	b.table.entries = map[callID]*entry{}
 	b.life, b.stop = context.WithCancel(context.Background())
 	if b.nc, err = nats.Connect(cfg.URL, b.options()...); err != nil {

@@ -84,7 +84,7 @@ func (o *owner) publish(ctx context.Context) (ownerEvent, error) {
 		return 0, err
 	}
 	ctx, span := tracing.StartPublish(ctx, tracing.Message{
-		Template: o.bus.names.workTemplate(), Subject: m.Subject, Run: o.call.Run, Queue: o.queue,
+		Template: o.bus.workTemplate, Subject: m.Subject, Run: o.call.Run, Queue: o.queue,
 		Turn: o.call.Turn, Index: o.call.Index, Size: len(m.Data),
 	})
 	defer span.End()

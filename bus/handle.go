@@ -168,7 +168,7 @@ func (d *delivery) run(ctx context.Context) {
 	ctx = schema.WithDelivery(ctx, d.delivery)
 	ctx, span := tracing.StartProcess(ctx, tracing.Delivery{
 		Message: tracing.Message{
-			Template: d.bus.names.workTemplate(), Subject: d.msg.Subject, Run: d.call.Run, Queue: d.worker.Queue,
+			Template: d.bus.workTemplate, Subject: d.msg.Subject, Run: d.call.Run, Queue: d.worker.Queue,
 			Turn: d.call.Turn, Index: d.call.Index, Size: len(d.msg.Data),
 		},
 		Consumer: d.worker.Queue, Instance: d.bus.cfg.Instance, Number: int(d.delivery),

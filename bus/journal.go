@@ -42,20 +42,23 @@ func (b *Bus) Append(ctx context.Context, run string, key schema.Key, payload sc
 // record writes a fact under subject while subject, and guard if there is one, are empty. Only error 10071 decides;
 // every other refusal and every silence means: look at the leader, and if the fact is absent try again.
 func (b *Bus) record(ctx context.Context, subject string, data []byte, guard string) (uint64, error) {
+	seq, err := b.publish(factMsg(subject, data, guard))
+	switch {
+	case err == nil:
+		return seq, nil
+	case hopeless(err):
+		return 0, err
+	case guard != "" && apiCode(err) == codeWrongLastSequence:
+		return 0, schema.ErrGuarded // the first attempt cannot be refused by an earlier one of my own
+	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	return b.recordAgain(ctx, subject, data, guard, err)
+}
+
+// recordAgain looks whether the fact is there and writes it again while it is not. err is what the last attempt said.
+func (b *Bus) recordAgain(ctx context.Context, subject string, data []byte, guard string, err error) (seq uint64, _ error) {
 	for attempt := 1; ; attempt++ {
-		seq, err := b.publish(factMsg(subject, data, guard))
-		if err == nil {
-			return seq, nil
-		}
-		if hopeless(err) {
-			return 0, err
-		}
-		decided := apiCode(err) == codeWrongLastSequence
-		if decided && guard != "" && attempt == 1 {
-			return 0, schema.ErrGuarded // the first attempt cannot be refused by an earlier one of my own
-		}
 		have, lookErr := b.look(ctx, subject)
 		switch {
 		case lookErr != nil:
@@ -64,11 +67,17 @@ func (b *Bus) record(ctx context.Context, subject string, data []byte, guard str
 			return have.Sequence, nil
 		case have != nil:
 			return 0, schema.ErrExists
-		case decided && guard != "":
+		case guard != "" && apiCode(err) == codeWrongLastSequence:
 			return 0, schema.ErrGuarded
 		}
 		if waitErr := backoff(ctx, attempt); waitErr != nil {
-			return 0, fmt.Errorf("%w after %d attempts: %w", waitErr, attempt, err)
+			return 0, fmt.Errorf("%w after %d attempts: %w", waitErr, attempt+1, err)
+		}
+		if seq, err = b.publish(factMsg(subject, data, guard)); err == nil {
+			return seq, nil
+		}
+		if hopeless(err) {
+			return 0, err
 		}
 	}
 }

@@ -55,7 +55,6 @@ func (n names) catalogStream() string        { return "KV_" + n.catalog() }
 func (n names) catalogKey(key string) string { return "$KV." + n.catalog() + "." + key }
 
 func (n names) workSubject(queue string) string { return n.prefix + ".work." + queue + "." + Lane }
-func (n names) workTemplate() string            { return n.prefix + ".work.{queue}.{lane}" }
 func (n names) workFilter(queue string) string  { return n.prefix + ".work." + queue + ".*" }
 func (n names) deadSubject(queue string) string { return n.prefix + ".dead." + queue }
 
