@@ -46,8 +46,9 @@ func (e *PanicError) Unwrap() error {
 }
 
 var (
-	errExited    = errors.New("the tool ended its goroutine without a result")
-	errAbandoned = errors.New("the tool did not stop and was given up")
+	errExited     = errors.New("the tool ended its goroutine without a result")
+	errNotStarted = errors.New("the call had ended before the tool started")
+	errAbandoned  = errors.New("the tool did not stop and was given up")
 	// errTimeout is the cause of a context that ended by the tool's own timeout.
 	errTimeout = errors.New("tool timeout")
 )
@@ -120,7 +121,11 @@ func (r settling) ended(ctx context.Context) *schema.Error {
 		return nil
 	}
 	e := r.why(context.Cause(ctx))
-	if !r.idempotent {
+	switch {
+	case errors.Is(r.err, errNotStarted):
+		e.Message += "; it did not start"
+		return &e
+	case !r.idempotent:
 		e.Message += "; it may have taken effect"
 	}
 	if !errors.Is(r.err, ctx.Err()) && !errors.Is(r.err, context.Cause(ctx)) {

@@ -63,7 +63,7 @@ func TestC13PanicAndGoexit(t *testing.T) {
 	set, err := executor.Config{Queue: "test", Logger: slog.New(slog.NewTextHandler(&log, nil))}.NewSet(
 		text("panic", func(context.Context) (string, error) { panic("broken\nstack follows") }),
 		text("error", func(context.Context) (string, error) { panic(fmt.Errorf("orders: %w", errors.New("closed"))) }),
-		text("map", func(context.Context) (string, error) { var m map[string]int; m["a"] = 1; return "", nil }),
+		text("map", func(context.Context) (string, error) { nilMap()["a"] = 1; return "", nil }),
 		text("nil", func(context.Context) (string, error) { var p *city; return p.Name, nil }),
 		text("type", func(context.Context) (string, error) { var v any = 1; return v.(string), nil }),
 		text("panic(nil)", func(context.Context) (string, error) { panic(nil) }), //nolint:govet // what a tool may do
@@ -104,6 +104,8 @@ func TestC13PanicAndGoexit(t *testing.T) {
 	}
 }
 
+func nilMap() map[string]int { return nil }
+
 type evil struct{}
 
 func (evil) MarshalJSON() ([]byte, error) { panic("render") }
@@ -142,14 +144,19 @@ func TestD06HangingAndFailing(t *testing.T) {
 		}, -1, outcome{Type: schema.Timeout, Output: "no result before the call's deadline"}, 700 * time.Millisecond},
 		{"cancelled with a reason", hangs("a", idempotent), func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancelCause(ctx)
-			cancel(reason)
+			time.AfterFunc(100*time.Millisecond, func() { cancel(reason) })
 			return ctx, func() { cancel(nil) }
-		}, 0, outcome{Type: schema.Cancelled, Output: "the run was stopped"}, 0},
+		}, 0, outcome{Type: schema.Cancelled, Output: "the run was stopped"}, 100 * time.Millisecond},
 		{"cancelled", hangs("a", idempotent), func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(100*time.Millisecond, cancel)
+			return ctx, cancel
+		}, 0, outcome{Type: schema.Cancelled, Output: "the call was cancelled"}, 100 * time.Millisecond},
+		{"cancelled before it began", text("a", func(context.Context) (string, error) { panic("runs") }), func(ctx context.Context) (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancel(ctx)
 			cancel()
 			return ctx, cancel
-		}, 0, outcome{Type: schema.Cancelled, Output: "the call was cancelled"}, 0},
+		}, 0, outcome{Type: schema.Cancelled, Output: "the call was cancelled; it did not start"}, 0},
 		{"says how far it came", says, nil, 0, outcome{Type: schema.Timeout, Output: "no result within the tool's time limit of 1s: was at line 7"}, time.Second},
 		{"succeeds within the grace", late, nil, 0, outcome{OK: true, Output: "done"}, 2 * time.Second},
 		{"deaf to its context", deaf, nil, 0, outcome{Type: schema.Timeout, Output: "no result within the tool's time limit of 1s: the tool did not stop and was given up"}, 3 * time.Second},

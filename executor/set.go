@@ -110,7 +110,7 @@ func (s *Set) Abandoned() int64 { return s.guard.abandoned.Load() }
 
 // Execute is the Execute of the set: wrappers, look-up, structural validation, then the tool under the guard. It
 // returns at the latest one grace after ctx, the call's timeout or the tool's own timeout has ended. Whatever the
-// tool does is a result. A call is Pending only if an idempotent tool returned a Transient error for a call that is
+// tool does is a result; under a context that has ended already it does not start. A call is Pending only if an idempotent tool returned a Transient error for a call that is
 // idempotent too.
 func (s *Set) Execute(ctx context.Context, call *schema.Call) (res schema.Result, pending *schema.Pending) {
 	defer func() {
@@ -164,7 +164,10 @@ func (s *Set) guarded(ctx context.Context, tool *Tool, call *schema.Call) (schem
 		toolCtx, cancel = context.WithTimeoutCause(toolCtx, limit, errTimeout)
 		defer cancel()
 	}
-	out, err := s.guard.do(toolCtx, tool, call)
+	out, err := "", errNotStarted
+	if toolCtx.Err() == nil {
+		out, err = s.guard.do(toolCtx, tool, call)
+	}
 	if err != nil {
 		report(ctx, err)
 		return settle(toolCtx, settling{call: call, err: err, idempotent: tool.Idempotent && call.Idempotent, timeout: limit})

@@ -36,7 +36,7 @@ func TestClip(t *testing.T) {
 func FuzzClip(f *testing.F) {
 	f.Add("hello 🙂 world", uint8(3), uint8(10))
 	f.Fuzz(func(t *testing.T, in string, step, limit uint8) {
-		c := newClip(int(limit)/2*2 + 2)
+		c := newClip(int(limit)/2*2 + 2*utf8.UTFMax)
 		for rest := in; rest != ""; {
 			k := min(int(step)+1, len(rest))
 			_, _ = c.Write([]byte(rest[:k]))

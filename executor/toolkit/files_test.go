@@ -2,6 +2,7 @@ package toolkit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -260,9 +261,17 @@ func TestFilesEndWithTheirContext(t *testing.T) {
 	k := newTools(t, "files", map[string]string{"a": "a"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for tool, args := range map[string]string{"read_file": `{"path":"a"}`, "search_files": `{"pattern":"a"}`, "watch_files": `{}`, "write_file": `{"path":"b","content":""}`} {
-		if r := k.exec(ctx, tool, args); r.OK || r.Error.Type != schema.Cancelled {
-			t.Errorf("%s: %+v", tool, r)
+	kit, err := toolkit.Named("files", k.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := map[string]schema.JSONText{
+		"read_file": `{"path":"a"}`, "list_files": `{"glob":"*"}`, "search_files": `{"pattern":"a"}`, "watch_files": `{}`,
+		"write_file": `{"path":"b","content":""}`, "apply_patch": schema.JSONText(patchArgs("--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n")),
+	}
+	for _, tool := range kit {
+		if out, err := tool.Run(ctx, &schema.Call{Args: args[tool.Name]}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %q, %v", tool.Name, out, err)
 		}
 	}
 	if diff := cmp.Diff(map[string]string{"a": "a"}, k.tree()); diff != "" {
