@@ -247,7 +247,11 @@ func (e *explainer) expected(schema any) string {
 	case string:
 		return " (" + Cut(t, maxQuoted) + ")"
 	case []any:
-		return " (" + Cut(fmt.Sprint(t...), maxQuoted) + ")"
+		names := make([]string, len(t))
+		for i, name := range t {
+			names[i] = fmt.Sprint(name)
+		}
+		return " (" + Cut(strings.Join(names, " or "), maxQuoted) + ")"
 	}
 	return ""
 }
