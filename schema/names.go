@@ -121,7 +121,8 @@ func likeness(a, b []rune) (cost int, like bool) {
 	if min(len(a), len(b)) >= 3 && strings.Contains(long, short) {
 		return min(cost, 2), true
 	}
-	return cost, cost <= max(1, min(len(a), len(b))/3)
+	n := min(len(a), len(b))
+	return cost, cost < n && cost <= max(1, n/3)
 }
 
 // distance is the number of characters to insert, delete or replace on the way from a to b (Levenshtein).
