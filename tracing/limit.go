@@ -131,7 +131,7 @@ func (c *cutter) list(what string, v attribute.Value) attribute.Value {
 
 // nested keeps a small value as it is and turns a large one into the beginning of its text.
 func (c *cutter) nested(what string, v attribute.Value) attribute.Value {
-	s := v.Emit()
+	s := v.String()
 	before := len(c.cut)
 	if short := c.text(what, s); len(c.cut) > before {
 		return attribute.StringValue(short)
@@ -185,7 +185,7 @@ func weighAttributes(attrs []attribute.KeyValue) int {
 			n += len(kv.Value.AsString())
 		case attribute.BOOL, attribute.INT64, attribute.FLOAT64:
 		default:
-			n += len(kv.Value.Emit())
+			n += len(kv.Value.String())
 		}
 	}
 	return n
