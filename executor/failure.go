@@ -82,7 +82,7 @@ func settle(ctx context.Context, r settling) (res schema.Result, pending *schema
 		return fail(r.call, e.Type, e.Message), nil
 	}
 	var transient *transientError
-	if errors.As(r.err, &transient) && r.idempotent {
+	if r.idempotent && !crashed(r.err) && errors.As(r.err, &transient) {
 		return schema.Result{}, &schema.Pending{RetryAfterMS: transient.after.Milliseconds(), Reason: bound(errorText(r.err))}
 	}
 	e := typed(r.err)
@@ -99,12 +99,9 @@ type settling struct {
 
 // typed returns the class and the text of an error of a tool.
 func typed(err error) *schema.Error {
-	var panicked *PanicError
 	var e *schema.Error
 	switch {
-	case errors.As(err, &panicked):
-		return &schema.Error{Type: schema.Panic, Message: panicked.Error()}
-	case errors.Is(err, errExited):
+	case crashed(err):
 		return &schema.Error{Type: schema.Panic, Message: err.Error()}
 	case !errors.As(err, &e) || e == nil || e.Type == "":
 		return &schema.Error{Type: schema.ToolFailed, Message: errorText(err)}
@@ -114,10 +111,16 @@ func typed(err error) *schema.Error {
 	return &schema.Error{Type: e.Type, Message: errorText(err)}
 }
 
+// crashed tells whether the guard, rather than the tool, gave err: an error that a tool returned may wrap the panic
+// of another tool.
+func crashed(err error) bool {
+	_, panicked := err.(*PanicError)
+	return panicked || err == errExited
+}
+
 // ended returns the error of a run whose context ended before the tool returned, nil when it did not.
 func (r settling) ended(ctx context.Context) *schema.Error {
-	var panicked *PanicError
-	if ctx.Err() == nil || errors.As(r.err, &panicked) || errors.Is(r.err, errExited) {
+	if ctx.Err() == nil || crashed(r.err) {
 		return nil
 	}
 	e := r.why(context.Cause(ctx))

@@ -71,6 +71,7 @@ func TestC13PanicAndGoexit(t *testing.T) {
 		executor.Func("render", "Renders.", func(context.Context, struct{}) (evil, error) { return evil{}, nil }),
 		text("badError", func(context.Context) (string, error) { return "", (*evil)(nil) }),
 		text("badUnwrap", func(context.Context) (string, error) { return "", evilUnwrap{} }),
+		text("transient", func(context.Context) (string, error) { panic(executor.Transient(errors.New("later"), 0)) }, executor.Idempotent()),
 		says("ok", "fine"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,10 +91,13 @@ func TestC13PanicAndGoexit(t *testing.T) {
 		{"render", outcome{Type: schema.Panic, Output: "the tool panicked: render"}},
 		{"badError", outcome{Type: schema.ToolFailed, Output: "<nil>"}},
 		{"badUnwrap", outcome{Type: schema.Panic, Output: "the tool panicked: unwrap"}},
+		{"transient", outcome{Type: schema.Panic, Output: "the tool panicked: later"}},
 		{"ok", outcome{OK: true, Output: "fine"}},
 	}
 	for _, tt := range tests {
-		if got := execute(t, set, call(tt.tool, "")); got != tt.want {
+		c := call(tt.tool, "")
+		c.Idempotent = true
+		if got := execute(t, set, c); got != tt.want {
 			t.Errorf("%s: got %+v, want %+v", tt.tool, got, tt.want)
 		}
 	}
