@@ -120,8 +120,12 @@ func TestListAndSearch(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ tool, args string }{
-		{"list_files", `{"path":"out"}`}, {"list_files", `{"path":".."}`}, {"list_files", `{"glob":"["}`}, {"list_files", `{"path":"nope"}`},
-		{"search_files", `{"pattern":"("}`}, {"search_files", `{"pattern":"x","path":"../x"}`},
+		{"list_files", `{"path":"out"}`},
+		{"list_files", `{"path":".."}`},
+		{"list_files", `{"glob":"["}`},
+		{"list_files", `{"path":"nope"}`},
+		{"search_files", `{"pattern":"("}`},
+		{"search_files", `{"pattern":"x","path":"../x"}`},
 	} {
 		if got := k.fails(tt.tool, tt.args); got.Type != schema.ToolFailed {
 			t.Errorf("%s %s: %v", tt.tool, tt.args, got)
@@ -221,8 +225,10 @@ func TestWatchFiles(t *testing.T) {
 		after      time.Duration
 		progress   []string
 	}{
-		{"nothing", `{}`, nil, "no change", 3 * time.Second, []string{"watching . (2 files)", "watching .: no change after 500ms", "watching .: no change after 1s",
-			"watching .: no change after 1.5s", "watching .: no change after 2s", "watching .: no change after 2.5s"}},
+		{"nothing", `{}`, nil, "no change", 3 * time.Second, []string{
+			"watching . (2 files)", "watching .: no change after 500ms", "watching .: no change after 1s",
+			"watching .: no change after 1.5s", "watching .: no change after 2s", "watching .: no change after 2.5s",
+		}},
 		{"short", `{"timeout_ms":150}`, nil, "no change", 200 * time.Millisecond, []string{"watching . (2 files)"}},
 		{"created", `{"path":"d"}`, func(k *tools) { k.put("d/new", "x") }, "created d/new\n", 300 * time.Millisecond, []string{"watching d (1 files)"}},
 		{"changed", `{}`, func(k *tools) { k.put("d/a", "longer"); k.put("c", "x") }, "created c\nchanged d/a\n", 300 * time.Millisecond, []string{"watching . (2 files)"}},
