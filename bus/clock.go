@@ -24,6 +24,8 @@ func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.offset.L
 
 // sync asks the leader for its time and keeps the sample with the shortest round trip.
 func (c *clock) sync(ctx context.Context, b *Bus) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
 	subject := "$JS.API.STREAM.INFO." + b.names.work()
 	best := time.Duration(-1)
 	var lastErr error
@@ -64,10 +66,8 @@ func (c *clock) keep(ctx context.Context, b *Bus) {
 			return
 		case <-tick.C:
 		}
-		once, cancel := context.WithTimeout(ctx, publishTimeout)
-		if err := c.sync(once, b); err != nil && ctx.Err() == nil {
+		if err := c.sync(ctx, b); err != nil && ctx.Err() == nil {
 			b.log.Warn("server clock", "error", err)
 		}
-		cancel()
 	}
 }

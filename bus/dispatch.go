@@ -79,6 +79,9 @@ func (o *owner) settle(ctx context.Context) (schema.Result, error) {
 
 // publish puts the call on the work stream. Silence is answered by another copy, which the facts make harmless.
 func (o *owner) publish(ctx context.Context) (ownerEvent, error) {
+	if ctx.Err() != nil {
+		return evUnsent, nil
+	}
 	m, err := o.message(ctx)
 	if err != nil {
 		return 0, err

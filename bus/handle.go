@@ -68,7 +68,7 @@ func (s *service) handle(m *nats.Msg) {
 func (d *delivery) work() {
 	ctx, cancel := context.WithCancelCause(d.service.work)
 	defer cancel(nil)
-	d.entry = &entry{id: idOf(d.call), seq: d.seq, reply: d.msg.Reply, deadline: d.deadline, cancel: cancel}
+	d.entry = &entry{id: idOf(d.call), queue: d.worker.Queue, seq: d.seq, reply: d.msg.Reply, deadline: d.deadline, cancel: cancel}
 	present := d.bus.table.add(d.entry)
 	if present == nil {
 		defer d.bus.table.remove(d.entry)

@@ -23,6 +23,7 @@ const (
 	evPublished ownerEvent = iota // the work stream has the call
 	evFull                        // the work stream refused it
 	evTooLarge                    // it does not fit into a message
+	evUnsent                      // the caller wanted it ended before it was sent
 	evDeadline                    // the call's deadline passed
 	evStop                        // the caller wants it ended
 	evGuarded                     // the claim "not started" was refused: it began
@@ -71,7 +72,7 @@ func (s *ownerState) onWaiting(ev ownerEvent) ownerAction {
 	switch ev {
 	case evDeadline:
 		s.fail = schema.Timeout
-	case evStop:
+	case evStop, evUnsent:
 		s.fail = schema.Cancelled
 	case evFull:
 		s.fail = schema.QueueFull
@@ -81,8 +82,8 @@ func (s *ownerState) onWaiting(ev ownerEvent) ownerAction {
 		return doWait
 	}
 	// A run-once call cannot start once its result is there; an idempotent one has no begin that could refuse the
-	// claim, so it gets the grace to end by itself. What was refused by the stream has nobody to wait for.
-	if s.runOnce || ev == evFull || ev == evTooLarge {
+	// claim, so it gets the grace to end by itself. What the stream does not have has nobody to wait for.
+	if s.runOnce || ev == evFull || ev == evTooLarge || ev == evUnsent {
 		s.phase = phaseClaiming
 		return doClaim
 	}

@@ -37,6 +37,7 @@ func TestOwnerRules(t *testing.T) {
 		"idempotent, stopped":               {false, []step{{evPublished, doWait}, {evStop, doCancel}, {evRepeat, doCancel}, {evSettled, doReturn}}, schema.Cancelled},
 		"queue full":                        {true, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull},
 		"queue full, idempotent":            {false, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull},
+		"stopped before it was sent":        {false, []step{{evUnsent, doClaim}, {evSettled, doReturn}}, schema.Cancelled},
 		"too large":                         {false, []step{{evTooLarge, doClaim}, {evSettled, doReturn}}, schema.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -106,6 +106,8 @@ func (s *service) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return s.drain()
+		case <-s.bus.life.Done():
+			return nats.ErrConnectionClosed
 		case m := <-p.msgs:
 			s.got(m)
 		case <-s.finished:
@@ -133,6 +135,9 @@ func (s *service) got(m *nats.Msg) {
 	})
 }
 
+// drainSlack is how long cancelled calls may take to settle before the drain ends without them.
+const drainSlack = 10 * time.Second
+
 // drain gives back what is buffered, waits for what runs, and cancels it when the time is over.
 func (s *service) drain() error {
 	s.handBack()
@@ -152,7 +157,11 @@ func (s *service) drain() error {
 			return nil
 		case <-s.finished:
 		case <-late.C:
+			if s.work.Err() != nil {
+				return fmt.Errorf("drain: %d calls did not end within %v of being cancelled", s.bus.table.count(s.worker.Queue), drainSlack)
+			}
 			s.cancel(&schema.Error{Type: schema.Cancelled, Message: "the worker is shutting down"})
+			late.Reset(drainSlack)
 		}
 	}
 }

@@ -22,6 +22,7 @@ func idOf(c *schema.Call) callID { return callID{c.Run, c.Turn, c.Index} }
 // entry is a delivery that this process works on: in the table before begin is sent and until its result is recorded.
 type entry struct {
 	id       callID
+	queue    string
 	seq      uint64 // WORK sequence
 	reply    string // where acknowledgements go
 	deadline time.Time
@@ -50,6 +51,18 @@ func (t *table) remove(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.entries, e.id)
+}
+
+// count returns how many calls of a queue are worked on.
+func (t *table) count(queue string) (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.entries {
+		if e.queue == queue {
+			n++
+		}
+	}
+	return n
 }
 
 // running tells whether the call runs here as delivered under seq.
