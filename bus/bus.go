@@ -24,7 +24,7 @@ type Config struct {
 	Prefix   string        // default DefaultPrefix
 	Instance string        // id of this process start; default a fresh one
 	Replicas int           // of streams that this process creates; default 1
-	Grace    time.Duration // after a deadline, until the owner of a call that began gives it up; default 2 s; exceeds clock error plus publish time
+	Grace    time.Duration // after a deadline, until the owner of a call that began gives it up; default 3 s; exceeds clock error, publish time and the grace of a tool that ignores its end
 	Logger   *slog.Logger  // default slog.Default()
 }
 
@@ -33,7 +33,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
 	c.Instance = cmp.Or(c.Instance, schema.NewID())
 	c.Replicas = cmp.Or(c.Replicas, 1)
-	c.Grace = cmp.Or(c.Grace, 2*time.Second)
+	c.Grace = cmp.Or(c.Grace, 3*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
