@@ -164,7 +164,7 @@ func TestE04FlushHasItsOwnBound(t *testing.T) {
 			t.Errorf("shutdown took %s and said %v, want %s and a deadline", took, err, defaultFlush)
 		}
 		<-h.ended // the export under way was ended too
-		if again := p.shutdown(ctx); again != err {
+		if again := p.shutdown(ctx); !errors.Is(again, err) {
 			t.Errorf("second shutdown said %v, want %v", again, err)
 		}
 	})

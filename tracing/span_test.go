@@ -111,7 +111,7 @@ func TestE02ChildSpansHangUnderTheirOwnCall(t *testing.T) {
 func TestE07NamesComeFromClosedSets(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for i := range 200 {
+	for i := range 50 {
 		run := fmt.Sprintf("run-%d", i)
 		ctx, root := StartAgent(context.Background(), Agent{ID: "reviewer", Run: run})
 		turn, s1 := StartTurn(ctx, run, i)

@@ -6,7 +6,7 @@
 //
 //	spec, err := agentfile.Load("agent.yaml")
 //	if err != nil {
-//		fmt.Fprintln(os.Stderr, err) // agent.yaml:4:1: unknown field "modle"; did you mean "model"? …
+//		fmt.Fprintln(os.Stderr, err) // agent.yaml:4:1: unknown field "modell"; did you mean "model"? …
 //	}
 //
 // All problems of a file are reported at once, as an *Error.

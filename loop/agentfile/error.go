@@ -72,7 +72,7 @@ const maxExcerpt = 100
 
 // excerpt draws
 //
-//	4 | modle: openai/gpt-4o
+//	4 | modell: openai/gpt-4o
 //	  | ^
 func excerpt(line, column int, text string) string {
 	runes := []rune(strings.ReplaceAll(text, "\t", " "))
