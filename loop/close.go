@@ -84,7 +84,11 @@ func (r *Run) closeStopped(ctx context.Context, state string) error {
 	return err
 }
 
+// lastReason is the state that the run closes with.
 func (r *Run) lastReason() string {
+	if r.state.Ctls() > r.own {
+		return stateStopped
+	}
 	if a := r.state.Answer(r.state.Answers()); a != nil {
 		return string(a.Reason)
 	}
@@ -101,13 +105,18 @@ func (r *Run) leave(why error) {
 	r.end = why
 	r.endMu.Unlock()
 	r.unwatch()
-	e := Event{Type: EventRunEnd, Reason: schema.Reason(r.lastReason())}
-	if !errors.Is(why, ErrClosed) {
-		e.Error = why.Error()
-		tracing.End(r.span, why)
+	end := Event{Type: EventRunEnd}
+	if c := r.state.Closed(); c != nil {
+		end.Reason = schema.Reason(c.State)
 	}
-	r.span.End() // a span that has ended stays as it is
-	r.events.emit(e)
+	if errors.Is(why, ErrClosed) {
+		why = nil
+	} else {
+		end.Error = why.Error()
+		r.events.emit(Event{Type: EventError, Error: end.Error})
+	}
+	tracing.End(r.span, why)
+	r.events.emit(end)
 }
 
 // ended returns why the run is over for this process, nil while it is not.

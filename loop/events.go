@@ -16,7 +16,7 @@ type EventType string
 //	  ( step_start model_request ( model_retry | model_delta )* model_response
 //	      tool_call*  ( tool_progress | tool_settled | tool_result )*
 //	    error? final_output? step_end )*
-//	run_end
+//	error? run_end
 //
 // Every start has its end, also on failure: step_start its step_end, model_request its model_response, tool_call its
 // tool_settled and tool_result, run_start its run_end.
@@ -33,8 +33,8 @@ const (
 	EventToolResult    EventType = "tool_result"    // a result is in the memory; strictly in call order. Text: what the model reads
 	EventStepEnd       EventType = "step_end"
 	EventFinalOutput   EventType = "final_output" // the answer of an exchange, with its Reason
-	EventError         EventType = "error"        // what failed, in Error
-	EventRunEnd        EventType = "run_end"      // nothing follows; Error: the run was not closed here, or not in order
+	EventError         EventType = "error"        // what failed, in Error: in a step what ended the exchange, before run_end what ended the run here
+	EventRunEnd        EventType = "run_end"      // nothing follows; Reason: the state of the closed run; Error: why this process has left it
 )
 
 // Event is one entry of the stream that a run tells about itself. It is for eyes and tests: facts are the record.

@@ -109,9 +109,11 @@ func (x *exchange) outcome(ctx context.Context, o *order, i int) (schema.Result,
 	case !ok:
 		return x.claim(call, c.Queue, call.Fail(schema.Timeout, "not started: the run's time limit is reached"), schema.BeginKey(call.Turn, i, c.Queue))
 	}
-	ctx = schema.WithProgress(ctx, func(text string) {
-		o.gates[i].emit(Event{Type: EventToolProgress, Exchange: x.k, Turn: call.Turn, Call: info(c, i), Text: schema.CleanText(text)})
-	})
+	if x.events.sink != nil {
+		ctx = schema.WithProgress(ctx, func(text string) {
+			o.gates[i].emit(Event{Type: EventToolProgress, Exchange: x.k, Turn: call.Turn, Call: &o.infos[i], Text: schema.CleanText(text)})
+		})
+	}
 	return x.agent.cfg.Dispatcher.Dispatch(ctx, call, c.Queue, within)
 }
 
@@ -152,8 +154,4 @@ func (x *exchange) claim(call *schema.Call, queue string, r schema.Result, unles
 		return *got, nil
 	}
 	return r, fmt.Errorf("call %s has begun elsewhere: %w", call, ErrFenced)
-}
-
-func info(c *schema.TurnCall, i int) *CallInfo {
-	return &CallInfo{Index: i, Label: c.Label, Tool: c.Tool, Queue: c.Queue}
 }

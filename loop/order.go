@@ -16,6 +16,7 @@ type order struct {
 	turn  *schema.Turn
 	slots []*arrival // by index of the call; nil: not there yet
 	gates []gate     // of the calls' progress
+	infos []CallInfo // of the events
 	began time.Time
 	next  int // the first one that is not delivered
 	err   error
@@ -23,12 +24,19 @@ type order struct {
 
 // newOrder announces all calls of the turn, in call order.
 func newOrder(x *exchange, t *schema.Turn) *order {
-	o := &order{x: x, turn: t, slots: make([]*arrival, len(t.Calls)), gates: make([]gate, len(t.Calls)), began: time.Now()}
+	o := &order{
+		x: x, turn: t, slots: make([]*arrival, len(t.Calls)), gates: make([]gate, len(t.Calls)),
+		infos: make([]CallInfo, len(t.Calls)), began: time.Now(),
+	}
 	for i := range t.Calls {
+		c := &t.Calls[i]
 		o.gates[i].to = &x.events
-		c := info(&t.Calls[i], i)
-		c.Args, c.Action = t.Calls[i].Args, t.Calls[i].Decision.Action
-		x.emit(Event{Type: EventToolCall, Turn: t.N, Call: c})
+		o.infos[i] = CallInfo{Index: i, Label: c.Label, Tool: c.Tool, Queue: c.Queue}
+		if x.events.sink != nil {
+			first := o.infos[i]
+			first.Args, first.Action = c.Args, c.Decision.Action
+			x.emit(Event{Type: EventToolCall, Turn: t.N, Call: &first})
+		}
 	}
 	return o
 }
@@ -97,7 +105,7 @@ func (x *exchange) askSettle(g Guard, c *schema.TurnCall, r schema.Result) (text
 }
 
 func (o *order) event(typ EventType, a *arrival) Event {
-	e := Event{Type: typ, Exchange: o.x.k, Turn: o.turn.N, Call: info(&o.turn.Calls[a.i], a.i)}
+	e := Event{Type: typ, Exchange: o.x.k, Turn: o.turn.N, Call: &o.infos[a.i]}
 	if a.err != nil {
 		e.Error = a.err.Error()
 	} else {

@@ -55,25 +55,29 @@ func (x *exchange) check(c *schema.TurnCall, tool *schema.Tool) *schema.Error {
 // find returns the tool that a call means. A name that is wrong in a way that leaves only one tool is repaired, and
 // the call says so.
 func find(c *schema.TurnCall, tools []schema.Tool) (*schema.Tool, *schema.Error) {
+	if t := named(c.Tool, tools); t != nil {
+		return t, nil
+	}
 	known := make([]string, len(tools))
 	for i := range tools {
-		if tools[i].Name == c.Tool {
-			return &tools[i], nil
-		}
 		known[i] = tools[i].Name
 	}
 	name, ok := schema.Resolve(c.Tool, known)
 	if !ok {
 		return nil, schema.Unknown(c.Tool, known)
 	}
+	c.Notes = append(c.Notes, fmt.Sprintf("tool name repaired from %.80q", c.Tool))
+	c.Tool = name
+	return named(name, tools), nil
+}
+
+func named(name string, tools []schema.Tool) *schema.Tool {
 	for i := range tools {
 		if tools[i].Name == name {
-			c.Notes = append(c.Notes, fmt.Sprintf("tool name repaired from %.80q", c.Tool))
-			c.Tool = name
-			return &tools[i], nil
+			return &tools[i]
 		}
 	}
-	return nil, schema.Unknown(c.Tool, known)
+	return nil
 }
 
 func invalid(e *schema.Error) schema.Decision {

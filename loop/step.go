@@ -20,9 +20,6 @@ func (x *exchange) step(limit schema.Reason) (answer *schema.Answer, err error) 
 	_, x.span = tracing.StartTurn(x.ctx, x.id, n)
 	defer func() {
 		tracing.End(x.span, err)
-		if err != nil {
-			x.emit(Event{Type: EventError, Turn: n, Error: err.Error()})
-		}
 		x.emit(Event{Type: EventStepEnd, Turn: n, ElapsedMS: time.Since(began).Milliseconds()})
 	}()
 	ctx, cancel := x.bound(limit)
@@ -107,7 +104,9 @@ func (x *exchange) conclude(t *schema.Turn, limit schema.Reason) (*schema.Answer
 	case t.Finish == schema.FinishRefused:
 		return x.finish(t.Text, schema.ReasonRefused, "the model or its provider refused to answer")
 	case len(t.Calls) > 0:
-		x.tally.add(t, x.state)
+		if !x.agent.cfg.NoLimits {
+			x.tally.add(t, x.state)
+		}
 		return nil, nil
 	case t.Finish == schema.FinishLength:
 		return x.finish(t.Text, schema.ReasonDone, "the answer was cut by the model's output limit")

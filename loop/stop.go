@@ -32,7 +32,12 @@ func (r *Run) watchStop(ctx context.Context) *stopper {
 	s := &stopper{run: r, done: make(chan struct{})}
 	s.calls, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.model, s.lose = context.WithCancelCause(s.calls)
-	s.wg.Go(func() { s.watch(ctx) })
+	select {
+	case <-r.stopped: // before the exchange: it must not ask the model even once
+		s.halt(ErrStopped)
+	default:
+		s.wg.Go(func() { s.watch(ctx) })
+	}
 	return s
 }
 

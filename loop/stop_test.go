@@ -46,6 +46,9 @@ func TestCancelStopsDurablyAndSettlesAllCalls(t *testing.T) {
 			if len(r.model.Requests()) != 1 {
 				t.Error("a stopped run asked the model")
 			}
+			if end := r.events.Of(loop.EventRunEnd); len(end) != 1 || end[0].Reason != schema.ReasonCancelled {
+				t.Errorf("end %+v", end)
+			}
 			r.checkEvents(t)
 			if err := run.Close(t.Context()); err != nil {
 				t.Errorf("close after a stop: %v", err)
@@ -106,6 +109,27 @@ func TestStopSlotOfAnother(t *testing.T) {
 		}
 		r.checkEvents(t)
 	})
+}
+
+// TestStopWhileIdle: the next message is not worked on.
+func TestStopWhileIdle(t *testing.T) {
+	t.Parallel()
+	r := newRig(looptest.Text("one"), looptest.Text("never"))
+	run := r.start(t)
+	if _, err := run.Say(t.Context(), "go"); err != nil {
+		t.Fatal(err)
+	}
+	r.append(t, run.ID(), schema.CtlKey(2), &schema.Ctl{Act: schema.CtlStop, Why: "enough"})
+	if _, err := run.Say(t.Context(), "more"); !errors.Is(err, loop.ErrStopped) || len(r.model.Requests()) != 1 {
+		t.Errorf("error %v after %d requests", err, len(r.model.Requests()))
+	}
+	if c := run.State().Closed(); c == nil || c.State != "stopped" {
+		t.Errorf("close %+v", c)
+	}
+	r.checkEvents(t)
+	if got := r.events.Of(loop.EventError); len(got) != 1 {
+		t.Errorf("errors %+v", got)
+	}
 }
 
 // TestUnheardStop: a lost hint costs a model request, not the stop.

@@ -3,7 +3,7 @@ package loop
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
+	"strconv"
 
 	"github.com/jetcrew/jetcrew/loop/memory"
 	"github.com/jetcrew/jetcrew/schema"
@@ -16,60 +16,69 @@ const maxRepeats = 3
 // tally counts what a model repeats within an exchange. Each thing counts once per turn: calls of one turn were made
 // without having seen each other's results, so they are no loop.
 type tally struct {
-	counts   map[[32]byte]int
+	seen     map[[32]byte]sight
+	buf      []byte // of what is hashed, used again
 	repeated bool
 	text     string // what was repeated, for the model
 }
 
+// sight is how often something was seen, and in which turn last.
+type sight struct{ times, turn int }
+
 // add counts the calls of a settled turn.
 func (t *tally) add(turn *schema.Turn, m *memory.Run) {
-	if t.counts == nil {
-		t.counts = make(map[[32]byte]int)
+	if t.seen == nil {
+		t.seen = make(map[[32]byte]sight, len(turn.Calls))
 	}
-	seen := make(map[[32]byte]bool)
 	for i := range turn.Calls {
 		c, r := &turn.Calls[i], m.Result(turn.N, i)
 		if r == nil {
 			continue
 		}
-		t.count(seen, signature(c, r), fmt.Sprintf("The same call of %.80q with the same result was made %d times.", c.Tool, maxRepeats))
-		if c.Decision.Type == schema.UnknownTool {
-			t.count(seen, digest("unknown", c.Tool), fmt.Sprintf("%.80q was called %d times, and there is no such tool.", c.Tool, maxRepeats))
+		if t.third(turn.N, t.signature(c, r)) {
+			t.end("The same call of %.80q with the same result was made %d times.", c.Tool)
+		}
+		if c.Decision.Type == schema.UnknownTool && t.third(turn.N, t.digest("unknown", c.Tool)) {
+			t.end("%.80q was called %d times, and there is no such tool.", c.Tool)
 		}
 	}
 }
 
-func (t *tally) count(seen map[[32]byte]bool, sig [32]byte, text string) {
-	if seen[sig] {
-		return
+// third tells whether what sig stands for has now been seen in maxRepeats turns.
+func (t *tally) third(turn int, sig [32]byte) bool {
+	s := t.seen[sig]
+	if s.turn != turn {
+		s.times, s.turn = s.times+1, turn
+		t.seen[sig] = s
 	}
-	seen[sig] = true
-	t.counts[sig]++
-	if t.counts[sig] >= maxRepeats && !t.repeated {
-		t.repeated, t.text = true, text
+	return s.times >= maxRepeats
+}
+
+func (t *tally) end(format, tool string) {
+	if !t.repeated {
+		t.repeated, t.text = true, fmt.Sprintf(format, tool, maxRepeats)
 	}
 }
 
 // signature identifies a call with its result. The failure line of a call holds its label, which differs each time, so
 // of a failure the type and the message count.
-func signature(c *schema.TurnCall, r *schema.Result) [32]byte {
+func (t *tally) signature(c *schema.TurnCall, r *schema.Result) [32]byte {
 	args := string(c.Args)
 	if c.Decision.Action == schema.ActionInvalid && c.Raw != "" {
 		args = c.Raw // of what is no object, Args holds nothing
 	}
 	if r.Error != nil {
-		return digest("call", c.Tool, args, string(r.Error.Type), r.Error.Message)
+		return t.digest("failed", c.Tool, args, string(r.Error.Type), r.Error.Message)
 	}
-	return digest("call", c.Tool, args, "ok", r.Output)
+	return t.digest("ok", c.Tool, args, r.Output)
 }
 
-// digest hashes parts so that no two lists of parts look alike.
-func digest(parts ...string) (sum [32]byte) {
-	h := sha256.New()
+// digest hashes parts, each behind its length, so that no two lists of parts look alike.
+func (t *tally) digest(parts ...string) [32]byte {
+	t.buf = t.buf[:0]
 	for _, p := range parts {
-		fmt.Fprintf(h, "%d:", len(p))
-		io.WriteString(h, p)
+		t.buf = append(strconv.AppendInt(t.buf, int64(len(p)), 10), ':')
+		t.buf = append(t.buf, p...)
 	}
-	h.Sum(sum[:0])
-	return sum
+	return sha256.Sum256(t.buf)
 }

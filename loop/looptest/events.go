@@ -80,7 +80,7 @@ type checker struct {
 // moves are the events that lead from one state to another.
 var moves = map[string]map[loop.EventType]string{
 	"":      {loop.EventRunStart: "run"},
-	"run":   {loop.EventStepStart: "step", loop.EventRunEnd: "over"},
+	"run":   {loop.EventStepStart: "step", loop.EventError: "run", loop.EventRunEnd: "over"},
 	"step":  {loop.EventModelRequest: "model", loop.EventError: "step", loop.EventFinalOutput: "step", loop.EventStepEnd: "run"},
 	"model": {loop.EventModelRetry: "model", loop.EventModelDelta: "model", loop.EventModelResponse: "calls"},
 	"calls": {
