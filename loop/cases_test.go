@@ -71,16 +71,22 @@ func TestA10DuplicateLabels(t *testing.T) {
 func TestA13FailingSiblingsHaveResults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(calls("ok", "mute", "hang"), looptest.Text("done"))
+		r := newRig(calls("ok", "mute", "hang", "gone"), looptest.Text("done"))
+		r.tool("gone", func(context.Context, *schema.Call) (string, error) {
+			return "", &schema.Error{Type: schema.Cancelled}
+		})
 		r.cfg.Agent.Parallel = schema.Parallel{Calls: true, TimeoutMS: 1000}
-		_, run := r.run(t)
+		answer, run := r.run(t)
 		for i, m := range results(run) {
 			if m.Label != fmt.Sprintf("tool_step_1_%d", i) || m.Name == "" || m.Text == "" {
 				t.Errorf("result %d: %+v", i, m)
 			}
 		}
-		if diff := cmp.Diff([]schema.ErrorType{"", "ToolFailed", "Timeout"}, errorTypes(run, 1)); diff != "" {
+		if diff := cmp.Diff([]schema.ErrorType{"", "ToolFailed", "Timeout", "Cancelled"}, errorTypes(run, 1)); diff != "" {
 			t.Error(diff)
+		}
+		if open := countOpen(r.model.Requests()[1].Messages); answer.Text != "done" || open != 0 {
+			t.Errorf("answer %+v, %d results were missing", answer, open)
 		}
 	})
 }
