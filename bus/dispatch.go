@@ -14,9 +14,6 @@ import (
 	"github.com/jetcrew/jetcrew/tracing"
 )
 
-// MaxInline is the size in bytes up to which arguments, outputs and facts travel in messages.
-const MaxInline = 256 << 10
-
 const cancelEvery = time.Second // how often the hint to cancel is repeated
 
 // Dispatch publishes a decided call on queue and returns its one recorded result, whoever wrote it. within bounds
@@ -92,7 +89,7 @@ func (o *owner) publish(ctx context.Context) (ownerEvent, error) {
 	})
 	defer span.End()
 	tracing.Inject(ctx, m.Header)
-	if len(m.Data) > MaxInline {
+	if len(m.Data) > schema.MaxInline {
 		return evTooLarge, nil
 	}
 	for attempt := 1; ; attempt++ {
@@ -254,7 +251,7 @@ func (o *owner) why() string {
 	case schema.QueueFull:
 		return fmt.Sprintf("queue %q takes no further calls now; try again later", o.queue)
 	case schema.TooLarge:
-		return fmt.Sprintf("the call is larger than %d KiB", MaxInline>>10)
+		return fmt.Sprintf("the call is larger than %d KiB", schema.MaxInline>>10)
 	default:
 		return "the call began, and its worker did not say how it ended; it may or may not have taken effect, do not repeat it blindly"
 	}

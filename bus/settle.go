@@ -37,8 +37,8 @@ func (d *delivery) record(r schema.Result, guard string) error {
 		return err
 	}
 	subject := d.bus.names.fact(d.call.Run, d.resultKey())
-	if len(data) > MaxInline {
-		r = d.call.Failf(schema.TooLarge, "the result is %d bytes, more than %d KiB", len(data), MaxInline>>10)
+	if len(data) > schema.MaxInline {
+		r = d.call.Failf(schema.TooLarge, "the result is %d bytes, more than %d KiB", len(data), schema.MaxInline>>10)
 		return d.record(r, guard)
 	}
 	_, err = d.bus.record(context.WithoutCancel(d.service.work), subject, data, guard)

@@ -19,7 +19,10 @@ func (x *exchange) plan(t *schema.Turn, raw []schema.RawCall, tools []schema.Too
 		} else {
 			x.decide(c, tools)
 		}
-		if c.Decision.Action != schema.ActionAllow {
+	}
+	fit(t)
+	for i := range t.Calls {
+		if c := &t.Calls[i]; c.Decision.Action != schema.ActionAllow {
 			c.Queue = schema.QueueNone
 		}
 	}

@@ -14,6 +14,9 @@ import (
 // Version is the version of the wire contract, the key "v" of every payload.
 const Version = 1
 
+// MaxInline is the size in bytes up to which arguments, outputs and facts travel in messages.
+const MaxInline = 256 << 10
+
 // ErrPayload is wrapped by every error of Decode: the bytes are not a payload of this contract.
 var ErrPayload = errors.New("bad payload")
 

@@ -43,7 +43,7 @@ func render(root string) ([]byte, error) {
 	err = t.Execute(&out, numbers{
 		Prefix: bus.DefaultPrefix, AckWait: bus.AckWait, InProgress: bus.InProgress, DefaultTimeout: bus.DefaultTimeout,
 		TTLMargin: bus.TTLMargin, Heartbeat: bus.Heartbeat, HeartbeatTTL: bus.HeartbeatTTL, ToolsTTL: bus.ToolsTTL,
-		MaxInlineKiB: bus.MaxInline >> 10, Version: schema.Version,
+		MaxInlineKiB: schema.MaxInline >> 10, Version: schema.Version,
 	})
 	return out.Bytes(), err
 }

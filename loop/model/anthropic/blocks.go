@@ -124,7 +124,7 @@ func (b *building) whole() json.RawMessage {
 			b.fields[name] = text
 		}
 	}
-	if b.typ == blockThinking && b.fields["signature"] == nil || b.fields["signature"] == "" {
+	if signed, _ := b.fields["signature"].(string); b.typ == blockThinking && signed == "" {
 		return nil
 	}
 	if json.Valid(b.input) {

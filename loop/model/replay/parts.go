@@ -108,11 +108,15 @@ func (t *Transcript) Output(n, index int) (text string, ok bool) {
 	return "", false
 }
 
-// ToolDefs returns the definitions of the tools, with digests.
+// ToolDefs returns the definitions of the tools, with digests of their schemas without white space.
 func (t *Transcript) ToolDefs() []schema.Tool {
 	out := make([]schema.Tool, len(t.Tools))
 	for i, d := range t.Tools {
-		out[i] = schema.Tool{Name: d.Name, Description: d.Description, Parameters: schema.JSONText(d.Parameters)}.WithDigest()
+		var params schema.JSONText
+		if len(d.Parameters) > 0 {
+			_ = params.UnmarshalJSON(d.Parameters) // it was read as JSON
+		}
+		out[i] = schema.Tool{Name: d.Name, Description: d.Description, Parameters: params}.WithDigest()
 	}
 	return out
 }

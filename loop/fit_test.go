@@ -1,0 +1,45 @@
+package loop
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+func TestB15FitRefusesWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		sizes []int  // KiB of arguments, by call
+		want  string // L: refused as too large, .: goes on
+	}{
+		"small":            {[]int{1, 2, 3}, "..."},
+		"one too large":    {[]int{1, 300, 3}, ".L."},
+		"at its bound":     {[]int{239}, "."},
+		"above its bound":  {[]int{241}, "L"},
+		"all but too many": {[]int{200, 210, 220, 100}, "..L."},
+		"far too many":     {[]int{200, 200, 200, 200, 230}, "L...L"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			turn := &schema.Turn{N: 1}
+			for _, kib := range tt.sizes {
+				turn.Calls = append(turn.Calls, schema.TurnCall{
+					Args: schema.JSONText(strings.Repeat("x", kib<<10)), Decision: schema.Decision{Action: schema.ActionAllow},
+				})
+			}
+			fit(turn)
+			got := ""
+			for _, c := range turn.Calls {
+				switch {
+				case c.Decision.Action == schema.ActionAllow:
+					got += "."
+				case c.Decision.Type == schema.TooLarge && c.Args == "{}" && len(c.Raw) <= maxRaw:
+					got += "L"
+				}
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
