@@ -2,10 +2,12 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,7 +49,8 @@ func newFleet(b *bus.Bus, url string, opts Options) (*Fleet, error) {
 	return f, nil
 }
 
-// Start starts a worker process, "worker" followed by args, and returns when it is in the catalog.
+// Start starts a worker process, "worker" followed by args, of which the first is the command, and
+// returns when it is in the catalog.
 func (f *Fleet) Start(ctx context.Context, args ...string) (*Process, error) {
 	p, err := f.spawn(args)
 	if err != nil {
@@ -100,27 +103,59 @@ func (f *Fleet) startAll(ctx context.Context, members []Member) error {
 func (f *Fleet) spawn(args []string) (*Process, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed {
+	switch {
+	case f.closed:
 		return nil, fmt.Errorf("start worker %q: the session is closed", args)
+	case len(args) == 0:
+		return nil, errors.New("start worker: no command")
 	}
 	id := schema.NewID()
-	full := append([]string{"worker"}, args...)
-	p, err := f.start(id, append(append(full, f.flags...), "--instance", id))
+	p, err := f.start(id, f.commandLine(id, args))
 	if err != nil {
 		return nil, fmt.Errorf("start worker %q: %w", args, err)
 	}
+	p.queues = queuesIn(args)
 	f.processes = append(f.processes, p)
 	return p, nil
 }
 
-// ready waits until the worker is in the catalog.
+// commandLine puts the flags of every worker behind the command: what follows may end with arguments that no flag can
+// follow.
+func (f *Fleet) commandLine(id string, args []string) []string {
+	line := append([]string{"worker", args[0], "--instance", id}, f.flags...)
+	return append(line, args[1:]...)
+}
+
+// queuesIn counts the queues that a command line names; a worker without any serves its default one.
+func queuesIn(args []string) int {
+	n := 0
+	for _, a := range args {
+		if a == "--queue" || strings.HasPrefix(a, "--queue=") {
+			n++
+		}
+	}
+	return max(1, n)
+}
+
+// present counts the queues for which an instance is in the catalog.
+func present(c *bus.Catalog, instance string) int {
+	n := 0
+	for _, w := range c.Workers() {
+		if w.Instance == instance && len(w.Tools) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// ready waits until the worker is in the catalog with all its queues.
 func (f *Fleet) ready(ctx context.Context, p *Process) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	catalog := f.bus.Catalog()
 	for {
 		_, change := catalog.Changes()
-		if slices.ContainsFunc(catalog.Workers(), func(w bus.WorkerInfo) bool { return w.Instance == p.Instance }) {
+		if present(catalog, p.Instance) >= p.queues {
 			return nil
 		}
 		select {

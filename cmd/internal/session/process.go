@@ -17,6 +17,7 @@ type Process struct {
 	PID      int
 	Instance string // id under which the worker is in the catalog and in results
 
+	queues  int // that it serves
 	cmd     *exec.Cmd
 	stdin   io.Closer // its end tells the worker that its parent is gone
 	stderr  *tail

@@ -34,6 +34,9 @@ func (d *Delay) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
+// String returns d as UnmarshalText reads it.
+func (d Delay) String() string { return d.Min.String() + "-" + d.Max.String() }
+
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // Share is a share of attempts from 0 to 1, such as 1% or 0.01 on the command line.
@@ -52,6 +55,9 @@ func (s *Share) UnmarshalText(text []byte) error {
 	*s = Share(v)
 	return nil
 }
+
+// String returns s as UnmarshalText reads it.
+func (s Share) String() string { return strconv.FormatFloat(float64(s), 'g', -1, 64) }
 
 // dice are the random numbers of one attempt of a call: the same seed, transcript, turn, index and delivery give the
 // same ones, whichever worker it is.

@@ -1,0 +1,109 @@
+package playback
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jetcrew/jetcrew/loop/memory"
+	"github.com/jetcrew/jetcrew/loop/model/replay"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Difference is something that turned out otherwise than recorded.
+type Difference struct {
+	Turn  int    `json:"turn"`  // from 1; 0: before the first
+	Index int    `json:"index"` // of the call, from 0; -1: the turn as a whole
+	Tool  string `json:"tool,omitempty"`
+	What  string `json:"what"`
+	Want  string `json:"want"`
+	Got   string `json:"got"`
+}
+
+// compare folds the run's facts anew, as another orchestrator would read them, and holds the memory against the
+// transcript.
+func (g *game) compare(ctx context.Context) (*Outcome, error) {
+	facts, err := g.facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state := memory.New()
+	for _, f := range facts {
+		if err := state.Apply(f); err != nil {
+			return nil, err
+		}
+	}
+	o := &Outcome{
+		ID: g.transcript.ID, Run: g.run.ID(), Turns: state.Turns(), Workers: map[string]int{},
+		Disordered: g.order.disordered(), Differences: []Difference{},
+	}
+	o.Differences = append(o.Differences, g.order.wrong...)
+	if g.stopped != "" {
+		o.Differences = append(o.Differences, Difference{Turn: o.Turns + 1, Index: -1, What: "the run ended early", Want: "another turn", Got: g.stopped})
+	}
+	o.count(state, facts)
+	o.Differences = append(o.Differences, compareMessages(recorded(g.transcript), state.Messages())...)
+	o.Recorded = replay.Record(g.transcript.ID, g.tools, state.Messages())
+	return o, nil
+}
+
+const closeWithin = 5 * time.Second // for a replica to have a run's last fact
+
+// facts reads the run up to its close, which a replica may get a moment later.
+func (g *game) facts(ctx context.Context) ([]schema.Fact, error) {
+	ctx, cancel := context.WithTimeout(ctx, closeWithin)
+	defer cancel()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		facts, err := g.player.Bus.Facts(ctx, g.run.ID(), 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range facts {
+			if f.Key.Kind == schema.KindClose {
+				return facts, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the close of run %s is not there: %w", g.run.ID(), ctx.Err())
+		case <-again.C:
+		}
+	}
+}
+
+// count looks at each call: it must have exactly one result fact.
+func (o *Outcome) count(state *memory.Run, facts []schema.Fact) {
+	results := map[[2]int]int{}
+	for _, f := range facts {
+		if f.Key.Kind == schema.KindResult {
+			results[[2]int{f.Key.N, f.Key.I}]++
+		}
+	}
+	for n := 1; n <= state.Turns(); n++ {
+		for i, c := range state.Turn(n).Calls {
+			o.Calls++
+			o.countCall(state.Result(n, i))
+			if got := results[[2]int{n, i}]; got != 1 {
+				o.Differences = append(o.Differences, Difference{
+					Turn: n, Index: i, Tool: c.Tool, What: "number of recorded results", Want: "1", Got: fmt.Sprint(got),
+				})
+			}
+			delete(results, [2]int{n, i})
+		}
+	}
+	for at := range results {
+		o.Differences = append(o.Differences, Difference{Turn: at[0], Index: at[1], What: "a result without a call", Want: "none", Got: "one"})
+	}
+}
+
+func (o *Outcome) countCall(r *schema.Result) {
+	if r == nil || r.Worker == "" {
+		return
+	}
+	o.Workers[r.Worker]++
+	if r.Delivery > 1 {
+		o.Redelivered++
+	}
+}
