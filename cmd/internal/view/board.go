@@ -97,6 +97,15 @@ func (b *board) working(turn, index int, instance string) *call {
 	return c
 }
 
+// gone forgets who has the calls of a worker that died.
+func (b *board) gone(instance string) {
+	for _, c := range b.calls {
+		if !c.settled && c.worker == instance {
+			c.worker, c.said, c.shown = "", "waits for another worker", time.Time{}
+		}
+	}
+}
+
 // waitsFor returns the first call that is not in the memory yet, nil if all are.
 func (b *board) waitsFor() *call {
 	for _, c := range b.calls {

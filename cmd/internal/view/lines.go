@@ -14,6 +14,9 @@ import (
 // sayEvery is how often a pipe gets a word from one running call.
 const sayEvery = time.Second
 
+// slowModel is from when on it is worth saying how long a model took, in milliseconds.
+const slowModel = 50
+
 // lines turns events into lines of text. The board has the event already.
 type lines struct {
 	style Style
@@ -105,7 +108,10 @@ func (l *lines) response(e loop.Event) []string {
 	if e.Error != "" {
 		return nil // an error event follows
 	}
-	took := l.style.Dim(" (" + Millis(e.ElapsedMS) + ")")
+	var took string
+	if e.ElapsedMS >= slowModel {
+		took = l.style.Dim(" (the model took " + Millis(e.ElapsedMS) + ")")
+	}
 	if e.Calls == 0 {
 		return []string{l.style.Bold(fmt.Sprintf("turn %d: the answer", e.Turn)) + took}
 	}
@@ -123,13 +129,18 @@ func (l *lines) entry(word string, c *call, rest string) string {
 
 func (l *lines) args(c *call) string { return l.style.Dim(cut(flat(string(c.info.Args)), 120)) }
 
-// progress passes on at most one word in a second from each call.
+// progress passes on at most one word in a second from each call. The first one waits for its worker's name, which
+// comes by another way.
 func (l *lines) progress(e loop.Event) []string {
 	c := l.board.call(e.Turn, e.Call.Index)
 	if c == nil || e.Time.Sub(c.shown) < sayEvery {
 		return nil
 	}
+	first := c.shown.IsZero()
 	c.shown = e.Time
+	if first && c.worker == "" {
+		return nil
+	}
 	return l.running(c, e.Text)
 }
 

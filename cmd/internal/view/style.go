@@ -18,9 +18,9 @@ func NewStyle(out io.Writer) Style {
 	return Style{on: IsTerminal(out) && os.Getenv("NO_COLOR") == ""}
 }
 
-// IsTerminal tells whether out is a terminal that understands more than lines.
-func IsTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
+// IsTerminal tells whether file, an io.Writer or io.Reader, is a terminal that understands more than lines.
+func IsTerminal(file any) bool {
+	f, ok := file.(*os.File)
 	return ok && term.IsTerminal(f.Fd()) && os.Getenv("TERM") != "dumb"
 }
 

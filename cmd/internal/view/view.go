@@ -3,7 +3,9 @@ package view
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/jetcrew/jetcrew/loop"
 )
@@ -60,11 +62,21 @@ func New(cfg Config) *View {
 	v := &View{cfg: cfg, style: NewStyle(cfg.Out)}
 	v.board.reset(0)
 	v.lines = lines{style: v.style, board: &v.board, name: cfg.Name, width: func() int { return Width(cfg.Out) }}
-	if cfg.Format == Live {
-		v.live = startLive(cfg.Out, v.frame)
-	}
+	v.Resume()
 	return v
 }
+
+// Resume begins the live view, or begins it again after Close. In any other format it does nothing.
+func (v *View) Resume() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.cfg.Format == Live && v.live == nil {
+		v.live = startLive(v.cfg.Out, v.frame)
+	}
+}
+
+// Style returns the colours of this view.
+func (v *View) Style() Style { return v.style }
 
 // Event shows one event. It is what loop.Config.Events wants.
 func (v *View) Event(e loop.Event) {
@@ -91,15 +103,21 @@ func (v *View) Working(turn, index int, instance string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	c := v.board.working(turn, index, instance)
-	switch {
-	case c == nil || v.cfg.Format == JSON || v.cfg.Format == Quiet:
-	case v.live == nil:
-		v.print(v.lines.running(c, ""))
+	if c != nil && v.live == nil && v.cfg.Format != JSON && v.cfg.Format != Quiet {
+		c.shown = time.Now()
+		v.print(v.lines.running(c, c.said))
 	}
 }
 
-// Note shows something that the program itself has to say. With JSON it is an object of its own: typ is its "type",
-// text its "text".
+// Gone says that a worker has died: the calls it had wait for another.
+func (v *View) Gone(instance string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.board.gone(instance)
+}
+
+// Note shows that something happened that is no event of the run. With JSON it is an object of its own: typ is its
+// "type", text its "text".
 func (v *View) Note(typ, text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -108,7 +126,16 @@ func (v *View) Note(typ, text string) {
 		v.write(jsonLine(note{Type: typ, Text: text}))
 	case Quiet:
 	default:
-		v.print([]string{v.style.Busy(flat(text))})
+		v.print([]string{v.style.Busy("  " + flat(text))})
+	}
+}
+
+// Print shows lines for people as they stand: nothing with JSON and Quiet.
+func (v *View) Print(text ...string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.cfg.Format != JSON && v.cfg.Format != Quiet {
+		v.print(text)
 	}
 }
 
@@ -119,6 +146,24 @@ func (v *View) Put(value any) {
 	if v.cfg.Format == JSON {
 		v.write(jsonLine(value))
 	}
+}
+
+// Writer returns where logs go while the view is live, or they would tear it. Otherwise it returns other.
+func (v *View) Writer(other io.Writer) io.Writer {
+	if v.cfg.Format != Live {
+		return other
+	}
+	return logWriter{v}
+}
+
+// logWriter shows what is written to it as lines that stay. A write holds whole lines.
+type logWriter struct{ view *View }
+
+func (w logWriter) Write(p []byte) (int, error) {
+	for line := range strings.Lines(string(p)) {
+		w.view.Print(w.view.style.Dim(flat(line)))
+	}
+	return len(p), nil
 }
 
 // Close ends the live view and leaves what it showed on the terminal. What comes later is shown as plain lines. It is

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/jetcrew/jetcrew/cmd/internal/cli"
+	"github.com/jetcrew/jetcrew/cmd/internal/session"
+	"github.com/jetcrew/jetcrew/cmd/internal/view"
+	"github.com/jetcrew/jetcrew/loop"
+	"github.com/jetcrew/jetcrew/loop/agentfile"
+	"github.com/jetcrew/jetcrew/schema"
+	"github.com/jetcrew/jetcrew/tracing"
+)
+
+// toolsWithin is how long a run waits for workers that offer the tools its agent names.
+const toolsWithin = 5 * time.Second
+
+// agentCommands are the commands that run an agent.
+type agentCommands struct {
+	Run  RunCmd  `cmd:"" help:"Give an agent a task and print its answer."`
+	Chat ChatCmd `cmd:"" help:"Talk with an agent."`
+	Demo DemoCmd `cmd:"" help:"See a run: three workers, real tools, a recorded model, and one worker killed. Needs nothing."`
+}
+
+// showFlags say how a run is shown.
+type showFlags struct {
+	JSON  bool `name:"json" xor:"format" help:"Print the events, one JSON object a line."`
+	Plain bool `xor:"format" help:"Print lines also on a terminal."`
+}
+
+// format returns the format of the view. Logs would tear a live view, so --verbose means lines.
+func (f *showFlags) format(app *cli.App) view.Format {
+	switch {
+	case f.JSON:
+		return view.JSON
+	case f.Plain || app.Verbose:
+		return view.Plain
+	}
+	return view.Auto
+}
+
+// agentFlags are what run and chat have in common.
+type agentFlags struct {
+	File    string `short:"f" default:"agent.yaml" type:"path" placeholder:"FILE" help:"Agent file (agent.yaml); the command init writes one."`
+	Env     string `type:"path" placeholder:"FILE" help:"KEY=VALUE lines for the environment, such as keys of providers; default .env if there is one. What is set already wins."`
+	Root    string `default:"." type:"existingdir" placeholder:"DIR" help:"Directory of the embedded workers' file and shell tools."`
+	Workers int    `default:"2" placeholder:"N" help:"Embedded worker processes (2)."`
+	Record  string `type:"path" placeholder:"FILE" help:"Write the run to FILE as a transcript that replay takes."`
+	Quiet   bool   `short:"q" xor:"format" help:"Print answers only."`
+	showFlags
+	cli.Local
+}
+
+func (f *agentFlags) format(app *cli.App) view.Format {
+	if f.Quiet {
+		return view.Quiet
+	}
+	return f.showFlags.format(app)
+}
+
+// desk is an agent that is ready to work, and what it works with.
+type desk struct {
+	spec     schema.AgentSpec
+	session  *session.Session
+	view     *view.View
+	registry loop.Registry
+	agent    *loop.Agent
+	record   recorder
+}
+
+// open reads the agent file, opens the session and waits for the agent's tools. What is wrong with the command line,
+// the file or the environment is found before a process is started.
+func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
+	d := &desk{}
+	model, err := f.load(d)
+	if err != nil {
+		return nil, cli.Usagef("%w", err)
+	}
+	if d.record, err = newRecorder(f.Record); err != nil {
+		return nil, cli.Usagef("%w", err)
+	}
+	fleet := cli.ToolFleet(f.Root, max(1, f.Workers))
+	if d.session, err = f.Open(ctx, app, fleet); err != nil {
+		return nil, err
+	}
+	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: workerNames(d.session.Fleet)})
+	if err := d.employ(ctx, app, model); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// load reads the environment file and the agent file and makes the model client.
+func (f *agentFlags) load(d *desk) (loop.Model, error) {
+	err := agentfile.LoadEnv(cmp.Or(f.Env, ".env"))
+	if err != nil && (f.Env != "" || !errors.Is(err, fs.ErrNotExist)) {
+		return nil, err
+	}
+	d.spec, err = agentfile.Load(f.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w; the command init writes one", err)
+	case err != nil:
+		return nil, err
+	}
+	return newModel(d.spec, filepath.Dir(f.File))
+}
+
+// employ makes the agent once its tools are there.
+func (d *desk) employ(ctx context.Context, app *cli.App, model loop.Model) (err error) {
+	selection := d.session.Bus.Select(d.spec.Tools...)
+	if err := selection.Wait(ctx, toolsWithin); err != nil {
+		return cmp.Or(context.Cause(ctx), err) // an interrupt, if it was one
+	}
+	d.registry = selection
+	d.agent, err = loop.New(loop.Config{
+		Agent: d.spec, Model: model, Bus: d.session.Bus, Registry: d.registry, Events: d.view.Event,
+		Principal: localUser(), Instance: d.session.Bus.Instance(), Logger: viewLogger(app, d.view),
+	})
+	return err
+}
+
+// close ends the view and the session.
+func (d *desk) close() {
+	if d.view != nil {
+		d.view.Close()
+	}
+	d.session.Close()
+}
+
+// start opens a run and has the view follow who works on what, until stop is called.
+func (d *desk) start(ctx context.Context) (run *loop.Run, stop func(), err error) {
+	if run, err = d.agent.Start(ctx, ""); err != nil {
+		return nil, nil, err
+	}
+	if stop, err = follow(ctx, d.session.Bus, run.ID(), d.view); err != nil {
+		return nil, nil, errors.Join(err, run.Close(context.WithoutCancel(ctx)))
+	}
+	return run, stop, nil
+}
+
+// verdict returns the error that an answer means for the exit code. A limit with an answer is none.
+func verdict(a schema.Answer) error {
+	switch a.Reason {
+	case schema.ReasonDone:
+		return nil
+	case schema.ReasonMaxSteps, schema.ReasonWallClock, schema.ReasonTokens, schema.ReasonRepeat:
+		if a.Text != "" {
+			return nil
+		}
+	}
+	return cli.ErrFailed
+}
+
+// viewLogger returns the logger for what runs while the view is live.
+func viewLogger(app *cli.App, v *view.View) *slog.Logger {
+	to := v.Writer(nil)
+	if to == nil {
+		return app.Log
+	}
+	return slog.New(tracing.NewLogHandler(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelWarn})))
+}

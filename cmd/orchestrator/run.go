@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jetcrew/jetcrew/cmd/internal/cli"
+	"github.com/jetcrew/jetcrew/cmd/internal/view"
+	"github.com/jetcrew/jetcrew/loop"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// maxTask bounds a task that is read from standard input, in bytes.
+const maxTask = 1 << 20
+
+// RunCmd is the command run.
+type RunCmd struct {
+	Task []string `arg:"" optional:"" help:"The task; absent or -: standard input."`
+	agentFlags
+}
+
+// Run has the task done. The exit code is 1 when the exchange ended without an answer of the model.
+func (c *RunCmd) Run(ctx context.Context, app *cli.App) error {
+	task, err := c.task(app.In)
+	if err != nil {
+		return err
+	}
+	d, err := c.open(ctx, app)
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	defer d.close()
+	answer, err := d.do(ctx, task)
+	d.view.Close()
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	if c.Quiet && answer.Reason != schema.ReasonDone {
+		fmt.Fprintf(app.Err, "%s: run: ended: %s %s\n", app.Program, answer.Reason, view.Clean(answer.Error))
+	}
+	return verdict(answer)
+}
+
+func (c *RunCmd) task(in io.Reader) (string, error) {
+	text := strings.Join(c.Task, " ")
+	if text == "" && view.IsTerminal(in) {
+		return "", cli.Usagef("run: what is the task? such as: run \"What does this project do?\"")
+	}
+	if text == "" || text == "-" {
+		data, err := io.ReadAll(io.LimitReader(in, maxTask))
+		if err != nil {
+			return "", fmt.Errorf("run: read the task: %w", err)
+		}
+		text = string(data)
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return "", cli.Usagef("run: the task is empty")
+	}
+	return text, nil
+}
+
+// do runs one task in a run of its own, records and closes it.
+func (d *desk) do(ctx context.Context, task string) (schema.Answer, error) {
+	run, stop, err := d.start(ctx)
+	if err != nil {
+		return schema.Answer{}, err
+	}
+	defer stop()
+	answer, err := run.Say(ctx, task)
+	for err == nil {
+		// A message that came from elsewhere in the meantime is answered too.
+		if err = run.Close(context.WithoutCancel(ctx)); !errors.Is(err, loop.ErrUnanswered) {
+			break
+		}
+		answer, err = run.Work(ctx)
+	}
+	return answer, errors.Join(err, d.record.write(ctx, d.spec.ID, run, d.registry))
+}
