@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/jetcrew/jetcrew/schema"
@@ -17,29 +19,49 @@ func (r *Run) Messages() []schema.Message {
 	return msgs
 }
 
-// Prompt returns Messages, and the number of the last say among them.
+// Prompt returns Messages, and the number of the last say among them. The rounds that were complete the last time are
+// not put together again.
 func (r *Run) Prompt() (msgs []schema.Message, said int) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	b := prompt{run: r}
-	b.instructions()
-	for n := 1; n <= r.turns; n++ {
-		t := lookup[schema.Turn](r, schema.TurnKey(n))
-		b.sayUpTo(t.Say)
-		if !b.round(n, t) {
-			return b.msgs, b.said
-		}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done.run == nil {
+		r.done.run = r
+		r.done.instructions()
 	}
-	b.sayUpTo(r.says)
+	whole := r.done.extend()
+	b := r.done
+	b.msgs = slices.Clip(b.msgs) // what follows is not part of the rounds
+	b.seen = maps.Clone(b.seen)
+	if whole {
+		b.sayUpTo(r.says)
+	}
 	return b.msgs, b.said
 }
 
 // prompt is a prompt being put together; its run's lock is held.
 type prompt struct {
-	run  *Run
-	msgs []schema.Message
-	said int // the last say that is in
-	seen sources
+	run   *Run
+	msgs  []schema.Message
+	turns int // rounds that are in
+	said  int // the last say that is in
+	seen  sources
+}
+
+// extend adds the rounds that are complete now; false: a turn is left whose round is not. A turn that saw a say which
+// is not known yet waits for it, since the say stands before the round.
+func (b *prompt) extend() bool {
+	for n := b.turns + 1; n <= b.run.turns; n++ {
+		t := lookup[schema.Turn](b.run, schema.TurnKey(n))
+		if t.Say > b.run.says {
+			return false
+		}
+		b.sayUpTo(t.Say)
+		if !b.round(n, t) {
+			return false
+		}
+		b.turns = n
+	}
+	return true
 }
 
 func (b *prompt) instructions() {

@@ -15,6 +15,8 @@ type Run struct {
 	// The highest number up to which no ctl, say, turn and answer is missing. Nothing beyond a gap is used: that a
 	// later one is here already only says that the reading is not complete.
 	ctls, says, turns, answers int
+
+	done prompt // the rounds that are complete, as far as they were asked for
 }
 
 // New returns a run of which nothing is known.
@@ -32,6 +34,9 @@ func (r *Run) Put(key schema.Key, payload schema.Encodable) {
 		return
 	}
 	r.facts[key] = payload
+	if key.Kind == schema.KindOpen || key.Kind == schema.KindView {
+		r.done = prompt{} // they change what is already put together
+	}
 	r.ctls = r.advance(r.ctls, schema.CtlKey)
 	r.says = r.advance(r.says, schema.SayKey)
 	r.turns = r.advance(r.turns, schema.TurnKey)
