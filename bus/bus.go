@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,7 +89,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	b.table.entries = map[callID]*entry{}
 	b.life, b.stop = context.WithCancel(context.Background())
 	if b.nc, err = nats.Connect(cfg.URL, b.options()...); err != nil {
-		return nil, fmt.Errorf("connect bus: %s: %w", cfg.URL, err)
+		return nil, fmt.Errorf("connect bus: %s: %w", shown(cfg.URL), err)
 	}
 	if err := b.setUp(ctx); err != nil {
 		b.nc.Close()
@@ -97,6 +98,21 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	b.tasks.Go(func() { b.clock.keep(b.life, b) })
 	b.tasks.Go(func() { b.lookAgain(b.life) })
 	return b, nil
+}
+
+// shown returns addresses without the users, passwords and tokens in them.
+func shown(urls string) string {
+	list := strings.Split(urls, ",")
+	for i, u := range list {
+		if at := strings.LastIndex(u, "@"); at >= 0 {
+			scheme, _, ok := strings.Cut(u, "://")
+			list[i] = u[at+1:]
+			if ok {
+				list[i] = scheme + "://" + list[i]
+			}
+		}
+	}
+	return strings.Join(list, ",")
 }
 
 func (b *Bus) setUp(ctx context.Context) (err error) {
