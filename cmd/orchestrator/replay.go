@@ -31,13 +31,13 @@ type ReplayCmd struct {
 	cli.Local
 	Files    []string     `arg:"" name:"file" type:"existingfile" help:"Transcripts, one JSON object per line."`
 	ID       []string     `help:"Only the transcripts with these ids."`
-	Workers  *int         `help:"Mock workers to start; default 3, and with --nats none: there they are expected to run."`
+	Workers  *int         `placeholder:"N" help:"Mock workers to start; default 3, and with --nats none: there they are expected to run."`
 	Slots    int          `default:"8" help:"Calls at once in each mock worker."`
 	Parallel int          `default:"8" help:"Transcripts played at once."`
 	Queue    string       `default:"mock" help:"Queue of the mock workers."`
 	Delay    worker.Delay `placeholder:"0-50ms" help:"For the mock workers: how long a call takes."`
 	Fail     worker.Share `placeholder:"1%" help:"For the mock workers: share of attempts that fail for the moment."`
-	Seed     uint64       `help:"For the mock workers: another seed gives other delays and failures."`
+	Seed     uint64       `placeholder:"N" help:"For the mock workers: another seed gives other delays and failures."`
 	Record   string       `type:"path" placeholder:"OUT" help:"Write what was played as transcripts to this file."`
 	JSON     bool         `name:"json" help:"One JSON object per transcript, then one for the whole."`
 }
@@ -78,10 +78,11 @@ func (c *ReplayCmd) Run(ctx context.Context, app *cli.App) error {
 }
 
 func (c *ReplayCmd) finish(ctx context.Context, job *replayJob) error {
-	job.report.end()
 	if err := ctx.Err(); err != nil {
+		job.report.interrupted()
 		return fmt.Errorf("replay: %w", err)
 	}
+	job.report.end()
 	if c.Record != "" {
 		if err := writeTranscripts(c.Record, job.recorded()...); err != nil {
 			return err
@@ -181,6 +182,9 @@ func (j *replayJob) run(ctx context.Context) {
 				return
 			}
 			o, err := j.player.Play(ctx, &j.list[i])
+			if err != nil && ctx.Err() != nil {
+				return // interrupted, like all the others
+			}
 			j.report.played(j.list[i].ID, o, err)
 			if o != nil {
 				j.keep(o)

@@ -111,6 +111,16 @@ func (r *replayReport) differences(o *playback.Outcome) string {
 
 func (r *replayReport) failed() bool { return r.sum.Different+r.sum.Failed > 0 }
 
+// interrupted says how far it came.
+func (r *replayReport) interrupted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bar.hide()
+	if !r.json {
+		fmt.Fprintf(r.out, "stopped after %s; what ran was cancelled and has settled\n", view.Count(r.sum.Transcripts, "transcript"))
+	}
+}
+
 // end prints the summary.
 func (r *replayReport) end() {
 	r.mu.Lock()

@@ -54,6 +54,10 @@ func (p Program) Main(args []string) int {
 		panic(fmt.Sprintf("grammar of %s: %v", p.Name, err)) // a programmer's mistake
 	}
 	parsed, err := parser.Parse(args)
+	if parse := new(kong.ParseError); errors.As(err, &parse) && len(args) == 0 {
+		_ = parse.Context.PrintUsage(false) // somebody who asks for nothing wants to see what there is
+		return CodeUsage
+	}
 	if err != nil {
 		p.complain(err)
 		fmt.Fprintf(os.Stderr, "%s: `%s --help` shows what it takes\n", p.Name, p.Name)

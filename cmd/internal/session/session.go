@@ -69,6 +69,9 @@ func (s *Session) open(ctx context.Context, opts Options) (err error) {
 		cfg.URL, cfg.Options = s.server.URL(), s.server.Options()
 	}
 	if s.Bus, err = bus.Connect(ctx, cfg); err != nil {
+		if !own {
+			err = fmt.Errorf("%w; is a NATS server with JetStream running there? Without one named, an embedded one is used", err)
+		}
 		return err
 	}
 	if s.Fleet, err = newFleet(s.Bus, cfg.URL, opts); err != nil {

@@ -22,7 +22,7 @@ type Mock struct {
 	Slots int      `default:"8" help:"Calls at once."`
 	Delay Delay    `placeholder:"0-50ms" help:"How long a call takes; a range is drawn from anew for each attempt."`
 	Fail  Share    `placeholder:"1%" help:"Share of attempts that fail for the moment, so that the call is tried again."`
-	Seed  uint64   `help:"Another seed gives other delays and failures; the same one gives the same."`
+	Seed  uint64   `placeholder:"N" help:"Another seed gives other delays and failures; the same one gives the same."`
 }
 
 // Validate checks what kong cannot.
