@@ -34,6 +34,9 @@ func Subjects(prefix string) []Subject {
 	}
 }
 
+// headerSequence is on every message that the stream of runs republishes: the fact's sequence.
+const headerSequence = "Nats-Sequence"
+
 // Header is one header of the contract. Names are case-sensitive on the wire.
 type Header struct {
 	Name    string
@@ -52,6 +55,7 @@ func Headers() []Header {
 		{tracing.HeaderBaggage, "calls of a sampled trace", "W3C Baggage, up to 1 KiB"},
 		{headerExpectSeq, "facts", "always `0`: refuse if the subject has a message (or the one named below)"},
 		{headerExpectSubject, "guarded facts", "the exact subject of the fact that must be absent"},
+		{headerSequence, "live facts", "set by the server when it republishes: the fact's sequence in the stream. Without it a message on a live subject is no fact"},
 	}
 }
 

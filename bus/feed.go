@@ -109,6 +109,10 @@ func (f *feed) hear(m *nats.Msg) {
 	if err != nil {
 		return // a stranger's subject: it is no fact
 	}
+	stored := m.Header.Get(headerSequence)
+	if stored == "" {
+		return // no stream sent it. Who forges the header too is kept out by permissions
+	}
 	switch fact.Key.Kind {
 	case schema.KindResult:
 		f.settle(fact.Key, fact.Data)
@@ -117,7 +121,7 @@ func (f *feed) hear(m *nats.Msg) {
 	default:
 		return
 	}
-	fact.Seq, _ = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64) // 0 when a stranger sent it
+	fact.Seq, _ = strconv.ParseUint(stored, 10, 64) // 0 when a stranger sent it
 	if at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp")); err == nil {
 		fact.Time = at
 	}
