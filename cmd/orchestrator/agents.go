@@ -90,7 +90,7 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	if d.session, err = f.Open(ctx, app, fleet); err != nil {
 		return nil, err
 	}
-	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: workerNames(d.session.Fleet)})
+	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: workerNames(d.session)})
 	if err := d.employ(ctx, app, model); err != nil {
 		d.close()
 		return nil, err

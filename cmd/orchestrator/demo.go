@@ -31,7 +31,7 @@ func (c *DemoCmd) Run(ctx context.Context, app *cli.App) error {
 		return fmt.Errorf("demo: %w", err)
 	}
 	defer s.Close()
-	v := view.New(view.Config{Out: app.Out, Format: c.format(app), Name: workerNames(s.Fleet)})
+	v := view.New(view.Config{Out: app.Out, Format: c.format(app), Name: workerNames(s)})
 	defer v.Close()
 	d := &demo{session: s, view: v, root: c.Root}
 	if err := d.play(ctx, app); err != nil {
@@ -83,7 +83,7 @@ func (d *demo) work(ctx context.Context, story *story) error {
 		return err
 	}
 	defer unfollow()
-	d.assassin.prepare(d.session.Fleet, d.view, story.victim)
+	d.assassin.prepare(d.session, d.view, story.victim)
 	unhear, err := d.session.Bus.WatchProgress(d.run.ID(), d.assassin.hear)
 	if err != nil {
 		return err
@@ -108,7 +108,8 @@ func (d *demo) greet(story *story) {
 	st := d.view.Style()
 	d.view.Print(
 		st.Bold("Jetcrew demo")+": a recorded model, real tools, real JetStream in this process.",
-		fmt.Sprintf("  workers  %s, with file and shell tools of %s", d.pids(), view.Clean(d.root)),
+		"  workers  "+d.pids(),
+		"  tools    files and shell, in "+view.Clean(d.root),
 		"  task     "+story.task,
 		"",
 	)

@@ -15,10 +15,10 @@ import (
 // assassin kills the worker that runs a certain call, in its middle: after its first word, and once the other calls of
 // its turn have settled, so that nothing else dies with the worker.
 type assassin struct {
-	fleet  *session.Fleet
-	view   *view.View
-	victim place
-	killer conc.WaitGroup
+	session *session.Session
+	view    *view.View
+	victim  place
+	killer  conc.WaitGroup
 
 	mu      sync.Mutex
 	open    int // calls of the victim's turn that have not settled
@@ -27,8 +27,8 @@ type assassin struct {
 	trouble error
 }
 
-func (a *assassin) prepare(fleet *session.Fleet, v *view.View, victim place) {
-	a.fleet, a.view, a.victim = fleet, v, victim
+func (a *assassin) prepare(s *session.Session, v *view.View, victim place) {
+	a.session, a.view, a.victim = s, v, victim
 }
 
 // event counts the open calls of the victim's turn.
@@ -54,7 +54,7 @@ func (a *assassin) hear(turn, index int, p bus.Progress) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.words++
-	process := a.fleet.Find(p.Worker)
+	process := a.session.Fleet.Find(p.Worker)
 	if a.killed != nil || a.words < 2 || a.open != 1 || process == nil {
 		return
 	}
@@ -69,8 +69,8 @@ func (a *assassin) kill(p *session.Process, instance string) {
 	a.mu.Unlock()
 	if err == nil {
 		a.view.Gone(instance)
-		a.view.Note("worker_killed", fmt.Sprintf("SIGKILL to %s (pid %d), in the middle of %s; the call is delivered again after %v of silence",
-			workerNames(a.fleet)(instance), p.PID, a.victim, bus.AckWait))
+		a.view.Note("worker_killed", fmt.Sprintf("SIGKILL to %s (pid %d) in the middle of %s; it is delivered again after %v of silence",
+			workerNames(a.session)(instance), p.PID, a.victim, bus.AckWait))
 	}
 }
 

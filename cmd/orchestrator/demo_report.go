@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -78,7 +79,7 @@ func (d *demo) report(ctx context.Context, app *cli.App) error {
 	}
 	d.view.Close()
 	err = d.check(calls)
-	d.show(calls, err)
+	d.show(app.Program, calls, err)
 	if err != nil {
 		return fmt.Errorf("%w:\n%w", errDemo, err)
 	}
@@ -147,12 +148,12 @@ func inCallOrder(state *memory.Run) error {
 }
 
 // show prints the table and the summary.
-func (d *demo) show(calls []callRecord, bad error) {
+func (d *demo) show(program string, calls []callRecord, bad error) {
 	d.view.Put(d.summary(calls, bad))
-	st, name := d.view.Style(), workerNames(d.session.Fleet)
-	rows := [][]string{{"call", "tool", "worker", "attempts", "queued", "ran", "arrived", "in memory", "results"}}
+	st, name := d.view.Style(), workerNames(d.session)
+	rows := [][]string{{"call", "tool", "worker", "attempts", "queued", "ran", "came", "results"}}
 	for _, c := range calls {
-		row := []string{c.String(), st.Name(c.tool), "", "", "", "", fmt.Sprint(c.arrived), fmt.Sprint(c.index + 1), fmt.Sprint(len(c.results))}
+		row := []string{c.String(), st.Name(c.tool), "", "", "", "", fmt.Sprint(c.arrived), fmt.Sprint(len(c.results))}
 		if len(c.results) > 0 {
 			r := c.results[0]
 			row[2], row[3] = name(r.Worker), fmt.Sprint(c.attempts())
@@ -163,21 +164,33 @@ func (d *demo) show(calls []callRecord, bad error) {
 	d.view.Print("")
 	d.view.Print(st.Table(rows)...)
 	if bad == nil {
-		d.view.Print("", st.Good("✓")+" "+d.claim(calls), "", st.Bold("Next"), tryNext)
+		d.view.Print("", st.Good("✓")+" "+claim(calls), "", st.Bold("Next"))
+		d.view.Print(tryNext(program)...)
 	}
 }
 
 // claim says what was checked.
-func (d *demo) claim(calls []callRecord) string {
-	return fmt.Sprintf("%s on %d workers, one of them killed: exactly one result each, in memory in call order, read from the run's facts.",
+func claim(calls []callRecord) string {
+	return fmt.Sprintf("%s, %d workers, one killed: one result each, in memory in call order.",
 		view.Count(len(calls), "call"), demoWorkers)
 }
 
-var tryNext = strings.TrimPrefix(`
-  orchestrator init agent.yaml                      an agent of your own: model, instructions, tools, limits
-  orchestrator run -f agent.yaml "your task"        with OPENAI_API_KEY, ANTHROPIC_API_KEY, or OPENAI_BASE_URL for a local model
-  orchestrator tools list                           what the workers offer; tools call NAME '{...}' works without a model
-  docs/react.md                                     from here to your own tools in Go`, "\n")
+// tryNext returns what to do after the demo, as commands of the program as it was started.
+func tryNext(program string) []string {
+	commands := [][2]string{
+		{"init", "an agent file of your own"},
+		{`run "your task"`, "with a model's key, or OPENAI_BASE_URL"},
+		{"tools list", "what the workers offer; needs no model"},
+	}
+	if strings.Contains(os.Args[0], "go-build") {
+		program = "go run ./cmd/" + program
+	}
+	out := make([]string, 0, len(commands)+1)
+	for _, c := range commands {
+		out = append(out, fmt.Sprintf("  %-41s %s", program+" "+c[0], c[1]))
+	}
+	return append(out, fmt.Sprintf("  %-41s %s", "docs/react.md", "to your own tool and agent in Go"))
+}
 
 // demoSummary is the last object of --json.
 type demoSummary struct {

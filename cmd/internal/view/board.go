@@ -13,7 +13,8 @@ type board struct {
 	began   time.Time
 	asking  bool // the model is being asked
 	retry   string
-	text    string // what the model has said so far in this turn
+	text    string   // what the model has said so far in this turn, all of it when it has calls
+	notes   []string // what else happened in this turn, for the live view
 	calls   []*call
 	arrived int // how many calls have settled
 	ended   time.Time
@@ -50,7 +51,7 @@ func (b *board) apply(e loop.Event) {
 	case loop.EventModelDelta:
 		b.text += e.Text
 	case loop.EventModelResponse:
-		b.asking, b.retry, b.text = false, "", ""
+		b.asking, b.retry, b.text = false, "", e.Text
 	case loop.EventToolCall:
 		b.calls = append(b.calls, &call{turn: e.Turn, info: *e.Call, since: e.Time})
 	case loop.EventToolProgress, loop.EventToolSettled, loop.EventToolResult:
@@ -105,6 +106,9 @@ func (b *board) gone(instance string) {
 		}
 	}
 }
+
+// underWay tells whether a turn has begun and not ended.
+func (b *board) underWay() bool { return b.turn != 0 && b.ended.IsZero() }
 
 // waitsFor returns the first call that is not in the memory yet, nil if all are.
 func (b *board) waitsFor() *call {

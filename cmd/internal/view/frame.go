@@ -20,12 +20,11 @@ var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "
 // frame returns the turn under way in at most height lines.
 func (l *lines) frame(width, height int) string {
 	b, now := l.board, time.Now()
-	if b.turn == 0 || !b.ended.IsZero() {
+	if !b.underWay() {
 		return ""
 	}
-	out := []string{l.head(now)}
-	out = append(out, l.spoken(width)...)
-	room := max(1, height-len(out)-1)
+	out := append([]string{l.head(now)}, l.spoken(width)...)
+	room := max(1, height-len(out)-len(b.notes)-1)
 	for i, c := range b.calls {
 		if i == room-1 && len(b.calls) > room {
 			out = append(out, l.style.Dim(fmt.Sprintf("    … %d more", len(b.calls)-i)))
@@ -33,7 +32,7 @@ func (l *lines) frame(width, height int) string {
 		}
 		out = append(out, l.row(c, width, now))
 	}
-	return strings.Join(out, "\n")
+	return strings.Join(append(out, b.notes...), "\n")
 }
 
 func (l *lines) head(now time.Time) string {
@@ -49,11 +48,14 @@ func (l *lines) head(now time.Time) string {
 	return title + l.style.Dim(" · "+Count(len(b.calls), "call")) + took
 }
 
-// spoken returns the last lines of an answer that is still arriving.
+// spoken returns what the model says beside its calls, or the last lines of an answer that is still arriving.
 func (l *lines) spoken(width int) []string {
 	text := strings.TrimSpace(Clean(l.board.text))
-	if text == "" {
+	switch {
+	case text == "":
 		return nil
+	case len(l.board.calls) > 0:
+		return []string{l.style.Dim(cut("  "+flat(text), width))}
 	}
 	all := strings.Split(l.wrap(text, width), "\n")
 	return all[max(0, len(all)-maxSpoken):]
@@ -66,10 +68,11 @@ func (l *lines) round(e loop.Event) []string {
 	}
 	head := fmt.Sprintf(" · %s · %s", Count(len(l.board.calls), "call"), Millis(e.ElapsedMS))
 	out := []string{l.style.Bold(fmt.Sprintf("turn %d", e.Turn)) + l.style.Dim(head)}
+	out = append(out, l.spoken(l.width())...)
 	for _, c := range l.board.calls {
 		out = append(out, l.row(c, l.width(), e.Time))
 	}
-	return out
+	return append(out, l.board.notes...)
 }
 
 // row is one call and how it stands.
@@ -77,7 +80,7 @@ func (l *lines) row(c *call, width int, now time.Time) string {
 	tool := flat(c.info.Tool)
 	left := fmt.Sprintf("%d.%d %s", c.turn, c.info.Index, tool)
 	args := flat(string(c.info.Args))
-	space := max(12, min(maxCallWidth, width/2)) - ansi.StringWidth(left) - 1
+	space := max(12, min(maxCallWidth, width*2/5)) - ansi.StringWidth(left) - 1
 	if space < 4 {
 		args = ""
 	}
@@ -125,7 +128,7 @@ func (l *lines) state(c *call, now time.Time) string {
 func (l *lines) place(c *call) string {
 	place := ""
 	if len(l.board.calls) > 1 {
-		place = "arrived " + ordinal(c.arrival)
+		place = "came " + ordinal(c.arrival)
 	}
 	if w := l.board.waitsFor(); !c.stored && w != nil {
 		return l.style.Busy(fmt.Sprintf("%s, waits for %d.%d", place, w.turn, w.info.Index))

@@ -48,8 +48,8 @@ func (l *lines) each(e loop.Event) []string {
 func (l *lines) settled(e loop.Event) []string {
 	switch e.Type {
 	case loop.EventModelResponse:
-		if e.Error == "" && e.Calls > 0 && strings.TrimSpace(e.Text) != "" {
-			return []string{l.style.Dim("  " + flat(e.Text))}
+		if e.Error == "" && e.Calls == 0 {
+			return []string{l.style.Bold(fmt.Sprintf("turn %d", e.Turn)) + l.style.Dim(" · the answer")}
 		}
 		return nil
 	case loop.EventStepEnd:

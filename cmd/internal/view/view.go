@@ -126,8 +126,17 @@ func (v *View) Note(typ, text string) {
 		v.write(jsonLine(note{Type: typ, Text: text}))
 	case Quiet:
 	default:
-		v.print([]string{v.style.Busy("  " + flat(text))})
+		v.note(v.style.Busy(cut("  "+flat(text), v.lines.width())))
 	}
+}
+
+// note keeps a line with the turn under way, which a live view shows as a whole. The caller holds v.mu.
+func (v *View) note(line string) {
+	if v.live != nil && v.board.underWay() {
+		v.board.notes = append(v.board.notes, line)
+		return
+	}
+	v.print([]string{line})
 }
 
 // Print shows lines for people as they stand: nothing with JSON and Quiet.
