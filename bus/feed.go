@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -203,20 +201,9 @@ func (f *feed) lookPage(ctx context.Context, keys []schema.Key) error {
 	for i, k := range keys {
 		subjects[i] = f.bus.names.fact(f.run, k)
 	}
-	msgs, err := jetstreamext.GetLastMsgsFor(ctx, f.bus.js, f.bus.names.runs(), subjects)
-	if err != nil {
-		return err
+	facts, err := f.bus.multiGet(ctx, subjects)
+	for _, fact := range facts {
+		f.settle(fact.Key, fact.Data)
 	}
-	for m, err := range msgs {
-		if errors.Is(err, jetstreamext.ErrNoMessages) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if fact, err := f.bus.fact(m.Subject, "run", m.Data, m.Sequence, m.Time); err == nil {
-			f.settle(fact.Key, fact.Data)
-		}
-	}
-	return nil
+	return err
 }

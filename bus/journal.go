@@ -13,7 +13,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -179,39 +178,6 @@ func filters(stem string, kinds []schema.Kind, tail string) []string {
 		fs[i] = stem + string(k) + tail
 	}
 	return fs
-}
-
-// errTooMany: the filters match more than the server answers at once, 1,024 subjects or its limit of pending bytes.
-var errTooMany = errors.New("too many facts for one request")
-
-// multiGet reads the facts whose subjects match the filters, in stored order.
-func (b *Bus) multiGet(ctx context.Context, filters []string) ([]schema.Fact, error) {
-	msgs, err := jetstreamext.GetLastMsgsFor(ctx, b.js, b.names.runs(), filters)
-	if err != nil {
-		return nil, err
-	}
-	var facts []schema.Fact
-	pending := "0"
-	for m, err := range msgs {
-		switch {
-		case errors.Is(err, jetstreamext.ErrNoMessages):
-			return facts, nil
-		case errors.Is(err, jetstreamext.ErrBatchUnsupported):
-			return nil, errTooMany // what it makes of status 413
-		case err != nil:
-			return nil, err
-		}
-		pending = m.Header.Get("Nats-Num-Pending")
-		if f, err := b.fact(m.Subject, "run", m.Data, m.Sequence, m.Time); err == nil {
-			facts = append(facts, f)
-		} else {
-			b.log.Warn("stranger among the facts", "subject", m.Subject, "error", err)
-		}
-	}
-	if pending != "0" {
-		return nil, errTooMany
-	}
-	return facts, nil
 }
 
 // fact reads a stored message, or its republished copy, as a fact.

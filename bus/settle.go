@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/synadia-io/orbit.go/jetstreamext"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -38,8 +37,9 @@ func (d *delivery) record(r schema.Result, guard string) error {
 	}
 	subject := d.bus.names.fact(d.call.Run, d.resultKey())
 	if len(data) > schema.MaxInline {
-		r = d.call.Failf(schema.TooLarge, "the result is %d bytes, more than %d KiB", len(data), schema.MaxInline>>10)
-		return d.record(r, guard)
+		large := d.call.Failf(schema.TooLarge, "the result is %d bytes, more than %d KiB", len(data), schema.MaxInline>>10)
+		large.StartedMS, large.QueuedMS = r.StartedMS, r.QueuedMS
+		return d.record(large, guard)
 	}
 	_, err = d.bus.record(context.WithoutCancel(d.service.work), subject, data, guard)
 	return err
@@ -80,20 +80,26 @@ func (d *delivery) lost(ctx context.Context) {
 // DeadLetter is the record of a message that no worker could finish, on jc.dead.<queue>.
 type DeadLetter struct {
 	schema.Payload
-	Queue    string `msgpack:"queue" json:"queue"`       // of the message
-	Reason   string `msgpack:"reason" json:"reason"`     // why it was given up, up to 4 KiB
-	Seq      uint64 `msgpack:"seq" json:"seq"`           // WORK sequence
-	Delivery uint64 `msgpack:"delivery" json:"delivery"` // the last one, from the ack subject
-	Worker   string `msgpack:"worker" json:"worker"`     // instance that gave it up
-	Data     []byte `msgpack:"data" json:"data"`         // the message's payload
-	AtMS     int64  `msgpack:"at_ms" json:"at_ms"`       // server clock, Unix ms
+	Queue    string `msgpack:"queue" json:"queue"`                   // of the message
+	Reason   string `msgpack:"reason" json:"reason"`                 // why it was given up, up to 4 KiB
+	Seq      uint64 `msgpack:"seq" json:"seq"`                       // WORK sequence
+	Delivery uint64 `msgpack:"delivery" json:"delivery"`             // the last one, from the ack subject
+	Worker   string `msgpack:"worker" json:"worker"`                 // instance that gave it up
+	Data     []byte `msgpack:"data" json:"data"`                     // the message's payload, at most the first 512 KiB
+	Size     int64  `msgpack:"size,omitempty" json:"size,omitempty"` // bytes of the whole payload when data is only its beginning
+	AtMS     int64  `msgpack:"at_ms" json:"at_ms"`                   // server clock, Unix ms
 }
+
+const maxBuried = 512 << 10 // bytes of a payload that a dead letter keeps: with the rest it must fit into a message
 
 // bury keeps what the message held and ends it.
 func (d *delivery) bury(reason string) {
 	letter := &DeadLetter{
 		Queue: d.worker.Queue, Reason: schema.Cut(reason, 4<<10), Seq: d.seq, Delivery: d.delivery,
 		Worker: d.bus.cfg.Instance, Data: d.msg.Data, AtMS: d.bus.Now().UnixMilli(),
+	}
+	if len(letter.Data) > maxBuried {
+		letter.Data, letter.Size = letter.Data[:maxBuried], int64(len(letter.Data))
 	}
 	data, err := schema.Encode(letter)
 	if err == nil {
@@ -112,13 +118,15 @@ func (d *delivery) bury(reason string) {
 func (d *delivery) begun(ctx context.Context) {
 	key := schema.BeginKey(d.call.Turn, d.call.Index, d.worker.Queue)
 	m, err := d.bus.lookFact(ctx, d.call.Run, key)
-	var b schema.Begin
-	if err == nil && m != nil {
-		err = schema.Decode(m.Data, &b)
+	if err != nil || m == nil {
+		d.bus.log.Warn("begin not found, the call comes again", "call", d.call.String(), "error", err)
+		return
 	}
-	switch {
-	case err != nil || m == nil:
-		d.bus.log.Warn("begin not readable, the call comes again", "call", d.call.String(), "error", err)
+	var b schema.Begin
+	switch err := schema.Decode(m.Data, &b); {
+	case err != nil:
+		d.bus.log.Warn("begin not readable", "call", d.call.String(), "error", err)
+		d.unknown(ctx) // it stays so: a fact never changes
 	case b.Seq != d.seq:
 		d.ack() // another copy began: this one settles nothing
 	default:
@@ -220,19 +228,6 @@ func (b *Bus) countBacks(ctx context.Context, c *schema.Call, queue string, seq 
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	filter := strings.TrimSuffix(b.names.fact(c.Run, schema.BackKey(c.Turn, c.Index, queue, seq, 0)), "0") + "*"
-	msgs, err := jetstreamext.GetLastMsgsFor(ctx, b.js, b.names.runs(), []string{filter})
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for _, err := range msgs {
-		if errors.Is(err, jetstreamext.ErrNoMessages) {
-			break
-		}
-		if err != nil {
-			return 0, err
-		}
-		n++
-	}
-	return n, nil
+	facts, err := b.multiGet(ctx, []string{filter})
+	return len(facts), err
 }

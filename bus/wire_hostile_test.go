@@ -251,3 +251,36 @@ func TestGarbageHints(t *testing.T) {
 		t.Errorf("the other call: %+v", r)
 	}
 }
+
+// The label is a stranger's too: it stands in the line that a failed call gives, and may not make it too large to be
+// recorded.
+func TestHostileLabel(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	f := stranger(t, srv)
+	fail := func(_ context.Context, c *schema.Call) (schema.Result, *schema.Pending) {
+		return c.Fail(schema.ToolFailed, "no"), nil
+	}
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Tools: toolbox{"fail": fail}})
+	sub := f.listen("jc.live.r.result.1.0.test")
+	f.store("jc.work.test.0", fmt.Appendf(nil, `{"run":"r","turn":1,"index":0,"tool":"fail","label":"%s"}`, strings.Repeat("l", 400<<10)))
+	if r := f.awaitResult(sub); r.OK || r.Error.Type != schema.ToolFailed || len(r.Output) > 8<<10 {
+		t.Errorf("%d bytes of output, %v", len(r.Output), r.Error)
+	}
+}
+
+// A begin that nobody can read never becomes readable: the call began, and that is all anybody will know.
+func TestUnreadableBegin(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	f := stranger(t, srv)
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Tools: toolbox{"never" + runOnce: neverRun(t)}})
+	for i, begin := range []string{"\xdd\xff\xff\xff\xff", `{"v":2}`} {
+		sub := f.listen(fmt.Sprintf("jc.live.r.result.1.%d.test", i))
+		f.store(fmt.Sprintf("jc.run.r.begin.1.%d.test", i), []byte(begin), once, "0")
+		f.store("jc.work.test.0", fmt.Appendf(nil, `{"run":"r","turn":1,"index":%d,"tool":"never!"}`, i))
+		if r := f.awaitResult(sub); r.OK || r.Error.Type != schema.OutcomeUnknown {
+			t.Errorf("%q: %+v", begin, r)
+		}
+	}
+}

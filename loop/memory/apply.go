@@ -14,6 +14,12 @@ func (r *Run) Apply(f schema.Fact) error {
 	if !kept(f.Key.Kind) {
 		return nil
 	}
+	r.mu.RLock()
+	known := r.facts[f.Key] != nil
+	r.mu.RUnlock()
+	if known {
+		return nil
+	}
 	p, err := decode(f)
 	if p != nil {
 		r.Put(f.Key, p)
