@@ -50,7 +50,7 @@ func ToolError(e *Error, tool, callID string) string {
 		Error string    `json:"error"`
 		Tool  string    `json:"tool"`
 		Call  string    `json:"callId"`
-	}{e.Type, Cut(msg, maxErrorText), Cut(CleanText(tool), 256), callID}
+	}{e.Type, Cut(msg, maxErrorText), Cut(CleanText(tool), maxName), Cut(CleanText(callID), maxLabel)}
 	var b bytes.Buffer
 	b.WriteString("TOOL_ERROR: ")
 	enc := json.NewEncoder(&b)
