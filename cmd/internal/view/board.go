@@ -25,6 +25,7 @@ type call struct {
 	turn    int
 	info    loop.CallInfo
 	worker  string // instance that has it, or that settled it; empty: nobody knows
+	orphan  bool   // its worker died, and nobody is known to have it
 	since   time.Time
 	said    string // its last word before its result
 	shown   time.Time
@@ -94,7 +95,7 @@ func (b *board) working(turn, index int, instance string) *call {
 	if c == nil || c.settled || c.worker == instance || instance == "" {
 		return nil
 	}
-	c.worker = instance
+	c.worker, c.orphan = instance, false
 	return c
 }
 
@@ -102,7 +103,7 @@ func (b *board) working(turn, index int, instance string) *call {
 func (b *board) gone(instance string) {
 	for _, c := range b.calls {
 		if !c.settled && c.worker == instance {
-			c.worker, c.said, c.shown = "", "waits for another worker", time.Time{}
+			c.worker, c.orphan, c.said, c.shown = "", true, "", time.Time{}
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (l *lines) frame(width, height int) string {
 	if !b.underWay() {
 		return ""
 	}
-	out := append([]string{l.head(now)}, l.spoken(width)...)
+	out := append([]string{cut(l.head(now), width)}, l.spoken(width)...)
 	room := max(1, height-len(out)-len(b.notes)-1)
 	for i, c := range b.calls {
 		if i == room-1 && len(b.calls) > room {
@@ -45,7 +45,10 @@ func (l *lines) head(now time.Time) string {
 	case b.asking:
 		return title + l.style.Dim(" · "+spin(now)+" asking the model") + took
 	}
-	return title + l.style.Dim(" · "+Count(len(b.calls), "call")) + took
+	if len(b.calls) > 0 {
+		title += l.style.Dim(" · " + Count(len(b.calls), "call"))
+	}
+	return title + took
 }
 
 // spoken returns what the model says beside its calls, or the last lines of an answer that is still arriving.
@@ -110,11 +113,7 @@ func (l *lines) state(c *call, now time.Time) string {
 	}
 	switch {
 	case !c.settled:
-		parts = append(parts, Millis(now.Sub(c.since).Milliseconds()))
-		if c.said != "" {
-			parts = append(parts, l.style.Dim(Line(c.said)))
-		}
-		return strings.Join(parts, " · ")
+		return strings.Join(append(parts, l.waiting(c, now)), " · ")
 	case c.ran() > 0:
 		parts = append(parts, Millis(c.ran()))
 	}
@@ -122,6 +121,18 @@ func (l *lines) state(c *call, now time.Time) string {
 		parts = append(parts, l.style.Busy(fmt.Sprintf("delivery %d", c.result.Delivery)))
 	}
 	return strings.Join(append(parts, l.place(c)), " · ")
+}
+
+// waiting says for how long a call has been open, and what was last heard of it.
+func (l *lines) waiting(c *call, now time.Time) string {
+	text := Millis(now.Sub(c.since).Milliseconds())
+	switch {
+	case c.orphan:
+		text += " · " + l.style.Busy("its worker is gone, waits for another")
+	case c.said != "":
+		text += " · " + l.style.Dim(Line(c.said))
+	}
+	return text
 }
 
 // place says when a settled call arrived, and what memory holds of it or what it waits for.
