@@ -60,6 +60,9 @@ func New(c Config) (*Client, error) {
 	if at.Key != "" {
 		opts = append(opts, option.WithAPIKey(at.Key))
 	}
+	if at.Key != "" && !isDefault(at.URL) {
+		opts = append(opts, option.WithHeader("x-api-key", at.Key)) // where compatible endpoints look for it
+	}
 	if c.HTTPClient != nil {
 		opts = append(opts, option.WithHTTPClient(c.HTTPClient))
 	}
