@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jetcrew/jetcrew/loop/memory"
-	"github.com/jetcrew/jetcrew/loop/model/replay"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -43,7 +42,7 @@ func (g *game) compare(ctx context.Context) (*Outcome, error) {
 	}
 	o.count(state, facts)
 	o.Differences = append(o.Differences, compareMessages(recorded(g.transcript), state.Messages())...)
-	o.Recorded = replay.Record(g.transcript.ID, g.tools, state.Messages())
+	o.Recorded = Record(g.transcript.ID, g.tools, state)
 	return o, nil
 }
 
@@ -84,7 +83,7 @@ func (o *Outcome) count(state *memory.Run, facts []schema.Fact) {
 	for n := 1; n <= state.Turns(); n++ {
 		for i, c := range state.Turn(n).Calls {
 			o.Calls++
-			o.countCall(state.Result(n, i))
+			o.countCall(c, state.Result(n, i))
 			if got := results[[2]int{n, i}]; got != 1 {
 				o.Differences = append(o.Differences, Difference{
 					Turn: n, Index: i, Tool: c.Tool, What: "number of recorded results", Want: "1", Got: fmt.Sprint(got),
@@ -98,8 +97,9 @@ func (o *Outcome) count(state *memory.Run, facts []schema.Fact) {
 	}
 }
 
-func (o *Outcome) countCall(r *schema.Result) {
-	if r == nil || r.Worker == "" {
+// countCall counts what a worker did. A call that did not reach one has its outcome in the turn.
+func (o *Outcome) countCall(c schema.TurnCall, r *schema.Result) {
+	if r == nil || r.Worker == "" || c.Queue == schema.QueueNone {
 		return
 	}
 	o.Workers[r.Worker]++
