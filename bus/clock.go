@@ -24,29 +24,19 @@ func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.offset.L
 
 // sync asks the leader for its time and keeps the sample with the shortest round trip.
 func (c *clock) sync(ctx context.Context, b *Bus) error {
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
-	subject := "$JS.API.STREAM.INFO." + b.names.work()
 	best := time.Duration(-1)
 	var lastErr error
 	for range clockSamples {
 		start := time.Now()
-		reply, err := b.nc.RequestWithContext(ctx, subject, nil)
+		ts, err := b.serverTime(ctx)
 		if err != nil {
 			lastErr = err
 			continue
 		}
 		trip := time.Since(start)
-		var info struct {
-			TS time.Time `json:"ts"`
-		}
-		if err := json.Unmarshal(reply.Data, &info); err != nil || info.TS.IsZero() {
-			lastErr = fmt.Errorf("stream info without a time: %.200s", reply.Data)
-			continue
-		}
 		if best < 0 || trip < best {
 			best = trip
-			c.offset.Store(int64(info.TS.Sub(start.Add(trip / 2))))
+			c.offset.Store(int64(ts.Sub(start.Add(trip / 2))))
 			c.spread.Store(int64(trip / 2))
 		}
 	}
@@ -54,6 +44,23 @@ func (c *clock) sync(ctx context.Context, b *Bus) error {
 		return fmt.Errorf("read the server's clock: %w", lastErr)
 	}
 	return nil
+}
+
+// serverTime asks once. A busy server may leave one question unanswered, so each has a bound of its own.
+func (b *Bus) serverTime(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	reply, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+b.names.work(), nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	var info struct {
+		TS time.Time `json:"ts"`
+	}
+	if err := json.Unmarshal(reply.Data, &info); err != nil || info.TS.IsZero() {
+		return time.Time{}, fmt.Errorf("stream info without a time: %.200s", reply.Data)
+	}
+	return info.TS, nil
 }
 
 // keep synchronises again until ctx ends. A failed attempt keeps the last offset.
