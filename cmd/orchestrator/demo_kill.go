@@ -69,7 +69,7 @@ func (a *assassin) kill(p *session.Process, instance string) {
 	a.mu.Unlock()
 	if err == nil {
 		a.view.Gone(instance)
-		a.view.Note("worker_killed", fmt.Sprintf("SIGKILL to %s (pid %d) in the middle of %s; it is delivered again after %v of silence",
+		a.view.Note("worker_killed", fmt.Sprintf("SIGKILL to %s (pid %d) in the middle of %s; redelivered after %v",
 			workerNames(a.session)(instance), p.PID, a.victim, bus.AckWait))
 	}
 }

@@ -179,8 +179,8 @@ func claim(calls []callRecord) string {
 func tryNext(program string) []string {
 	commands := [][2]string{
 		{"init", "an agent file of your own"},
-		{`run "your task"`, "with a model's key, or OPENAI_BASE_URL"},
-		{"tools list", "what the workers offer; needs no model"},
+		{`run "your task"`, "with the key of a model"},
+		{"tools list", "what the workers offer"},
 	}
 	if strings.Contains(os.Args[0], "go-build") {
 		program = "go run ./cmd/" + program
