@@ -27,11 +27,11 @@ type Delta struct {
 // Response is a model's whole answer.
 type Response struct {
 	Text   string
-	Calls  []schema.RawCall // in the order the model gave them
+	Calls  []schema.RawCall // in the order the model gave them; none when Finish is FinishRefused: a filter cut them
 	Items  *schema.Items    // what must be sent back unchanged
 	Finish schema.Finish
-	Usage  schema.Usage
-	Model  string // the model that answered, in the provider's words
+	Usage  schema.Usage // Input counts the whole prompt, what came from a cache too
+	Model  string       // the model that answered, in the provider's words
 }
 
 // ErrEnd is returned by a recorded model that has no further answers.
