@@ -9,6 +9,7 @@ import (
 	"github.com/jetcrew/jetcrew/cmd/internal/session"
 	"github.com/jetcrew/jetcrew/cmd/internal/view"
 	"github.com/jetcrew/jetcrew/loop"
+	"github.com/jetcrew/jetcrew/loop/memory"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -47,6 +48,7 @@ type demo struct {
 	root    string
 
 	run      *loop.Run
+	state    *memory.Run // of run
 	answer   schema.Answer
 	assassin assassin
 	arrivals arrivals
@@ -72,6 +74,7 @@ func (d *demo) play(ctx context.Context, app *cli.App) error {
 	if d.run, err = agent.Start(ctx, ""); err != nil {
 		return err
 	}
+	d.state = d.run.State()
 	d.greet(story)
 	return d.work(ctx, story)
 }

@@ -70,7 +70,7 @@ func (d *demo) report(ctx context.Context, app *cli.App) error {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	calls, err := callRecords(facts, d.run.State())
+	calls, err := callRecords(facts, d.state)
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
@@ -100,7 +100,7 @@ func (d *demo) check(calls []callRecord) error {
 	}
 	fail(!slices.ContainsFunc(calls, func(c callRecord) bool { return c.arrived != c.index+1 }), "no result arrived out of order")
 	errs = append(errs, d.checkKill(calls)...)
-	if err := inCallOrder(d.run.State()); err != nil {
+	if err := inCallOrder(d.state); err != nil {
 		errs = append(errs, fmt.Errorf("- %w", err))
 	}
 	return errors.Join(errs...)
