@@ -109,13 +109,13 @@ func (b *Bus) lookFact(ctx context.Context, run string, key schema.Key) (*jetstr
 	return b.look(ctx, b.names.fact(run, key))
 }
 
-// Facts returns every fact of run in stored order, and at least those up to sequence upto, which is that of a fact of
-// this run: it waits until the replica that answers has it. 0 is no such bound.
-func (b *Bus) Facts(ctx context.Context, run string, upto uint64) ([]schema.Fact, error) {
+// Facts returns the facts of run in stored order, all of them or those of the given kinds. upto is the sequence of one
+// of these facts, and Facts waits until the replica that answers has it; 0 is no such barrier.
+func (b *Bus) Facts(ctx context.Context, run string, upto uint64, kinds ...schema.Kind) ([]schema.Fact, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
-		facts, err := b.readFacts(ctx, run)
+		facts, err := b.readFacts(ctx, run, kinds)
 		if err == nil && (upto == 0 || len(facts) > 0 && facts[len(facts)-1].Seq >= upto) {
 			return facts, nil
 		}
@@ -125,39 +125,52 @@ func (b *Bus) Facts(ctx context.Context, run string, upto uint64) ([]schema.Fact
 	}
 }
 
-// readFacts asks for all facts of a run at once, and turn by turn when they are more than one request may match.
-func (b *Bus) readFacts(ctx context.Context, run string) ([]schema.Fact, error) {
-	facts, err := b.multiGet(ctx, []string{b.names.facts(run)})
+// readFacts asks for the facts at once, and turn by turn when they are more than one request may match.
+func (b *Bus) readFacts(ctx context.Context, run string, kinds []schema.Kind) ([]schema.Fact, error) {
+	wanted := []string{b.names.facts(run)}
+	if len(kinds) > 0 {
+		wanted = b.filters(run, kinds...)
+	}
+	facts, err := b.multiGet(ctx, wanted)
 	if !errors.Is(err, errTooMany) {
 		return facts, err
 	}
-	return b.readByTurn(ctx, run)
+	facts, err = b.readByTurn(ctx, run)
+	if len(kinds) > 0 {
+		facts = slices.DeleteFunc(facts, func(f schema.Fact) bool { return !slices.Contains(kinds, f.Key.Kind) })
+	}
+	return facts, err
 }
 
-// The kinds of facts by how many tokens follow them.
+// The kinds of facts: those of the run itself, and those that a turn has any number of.
 var (
-	loneKinds = []schema.Kind{schema.KindOpen, schema.KindClose}
-	runKinds  = []schema.Kind{schema.KindCtl, schema.KindSay, schema.KindTurn, schema.KindFold, schema.KindAnswer}
+	runKinds = []schema.Kind{
+		schema.KindOpen, schema.KindClose, schema.KindCtl, schema.KindSay, schema.KindTurn, schema.KindFold, schema.KindAnswer,
+	}
 	turnKinds = []schema.Kind{
 		schema.KindSent, schema.KindBegin, schema.KindBack, schema.KindAsk, schema.KindVerdict, schema.KindResult, schema.KindView,
 	}
 )
 
-// readByTurn reads the facts of the run itself, then those of each turn.
-func (b *Bus) readByTurn(ctx context.Context, run string) ([]schema.Fact, error) {
+// filters returns the subjects of the facts of each kind.
+func (b *Bus) filters(run string, kinds ...schema.Kind) []string {
 	stem := strings.TrimSuffix(b.names.facts(run), ">")
-	pages := [][]string{filters(stem, loneKinds, "")}
-	for _, kind := range runKinds {
-		pages = append(pages, filters(stem, []schema.Kind{kind}, ".*"))
+	fs := make([]string, len(kinds))
+	for i, k := range kinds {
+		fs[i] = stem + string(k)
+		if k != schema.KindOpen && k != schema.KindClose {
+			fs[i] += ".>"
+		}
 	}
+	return fs
+}
+
+// readByTurn reads the facts of the run itself, kind by kind, then those of each turn.
+func (b *Bus) readByTurn(ctx context.Context, run string) ([]schema.Fact, error) {
 	var facts []schema.Fact
 	turns := 0
-	for n := 0; n < len(pages)+turns; n++ {
-		page := filters(stem, turnKinds, fmt.Sprintf(".%d.>", n-len(pages)+1))
-		if n < len(pages) {
-			page = pages[n]
-		}
-		got, err := b.multiGet(ctx, page)
+	for _, kind := range runKinds {
+		got, err := b.multiGet(ctx, b.filters(run, kind))
 		if err != nil {
 			return nil, err
 		}
@@ -168,16 +181,19 @@ func (b *Bus) readByTurn(ctx context.Context, run string) ([]schema.Fact, error)
 		}
 		facts = append(facts, got...)
 	}
+	for n := 1; n <= turns; n++ {
+		page := b.filters(run, turnKinds...)
+		for i := range page {
+			page[i] = fmt.Sprintf("%s%d.>", strings.TrimSuffix(page[i], ">"), n)
+		}
+		got, err := b.multiGet(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, got...)
+	}
 	slices.SortFunc(facts, func(x, y schema.Fact) int { return cmp.Compare(x.Seq, y.Seq) })
 	return facts, nil
-}
-
-func filters(stem string, kinds []schema.Kind, tail string) []string {
-	fs := make([]string, len(kinds))
-	for i, k := range kinds {
-		fs[i] = stem + string(k) + tail
-	}
-	return fs
 }
 
 // fact reads a stored message, or its republished copy, as a fact.

@@ -14,7 +14,7 @@ const stateStopped = "stopped"
 // maxCloses bounds how often the close of a stopped run is tried again because another message came first.
 const maxCloses = 100
 
-// Close ends the run: it reads all facts once more, then writes close, provided no message came that this process
+// Close ends the run: it reads once more what others have done to it, then writes close, provided no message came that this process
 // has not seen (ErrUnanswered). It waits for an exchange under way. Closing a closed run does nothing.
 func (r *Run) Close(ctx context.Context) error {
 	if errors.Is(r.ended(), ErrClosed) {
@@ -28,7 +28,7 @@ func (r *Run) Close(ctx context.Context) error {
 	}
 	defer r.release()
 	seen := r.state.Says()
-	if err := r.refresh(ctx); err != nil {
+	if err := r.catchUp(ctx); err != nil {
 		return r.errorf("close", err)
 	}
 	if r.state.Says() > seen {

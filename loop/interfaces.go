@@ -15,9 +15,9 @@ type Journal interface {
 	// absent (the zero Key: none). Errors, to be told apart by errors.Is: schema.ErrExists, schema.ErrGuarded;
 	// anything else is trouble with the transport.
 	Append(ctx context.Context, run string, key schema.Key, payload schema.Encodable, unless schema.Key) (seq uint64, err error)
-	// Facts returns all facts of run in stored order, at least up to the sequence upto: that of a fact the caller wrote,
-	// which makes it a barrier; 0: none.
-	Facts(ctx context.Context, run string, upto uint64) ([]schema.Fact, error)
+	// Facts returns the facts of run in stored order, all of them or those of the given kinds. upto is the sequence of
+	// one of these facts that the caller wrote, which makes it a barrier: at least up to there nothing is missing; 0: none.
+	Facts(ctx context.Context, run string, upto uint64, kinds ...schema.Kind) ([]schema.Fact, error)
 	// Watch makes this process hear the run until stop is called, which returns when heard is not running any more.
 	// heard gets the ctl, say and close facts; they are hints, may be lost or come twice. heard must not block.
 	Watch(ctx context.Context, run string, heard func(schema.Fact)) (stop func(), err error)

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,15 +30,35 @@ func (r *Run) writeWithin(ctx context.Context, bound time.Duration, key schema.K
 		return fmt.Errorf("write %s: %w", key, err)
 	}
 	raise(&r.seq, seq)
+	if slices.Contains(controlKinds, key.Kind) {
+		raise(&r.mark, seq)
+	}
 	r.state.Put(key, p)
 	return nil
 }
 
+// controlKinds are the kinds by which others make themselves known to the owner of a run.
+var controlKinds = []schema.Kind{schema.KindCtl, schema.KindSay, schema.KindAnswer, schema.KindClose}
+
 // refresh reads all facts up to the last one this process wrote.
-func (r *Run) refresh(ctx context.Context) error {
+func (r *Run) refresh(ctx context.Context) error { return r.read(ctx, r.seq.Load()) }
+
+// catchUp reads what others have done to the run, and everything if there is a newer slot. An owner whose slot is the
+// newest one knows the rest: turns and their calls are its own.
+func (r *Run) catchUp(ctx context.Context) error {
+	if err := r.read(ctx, r.mark.Load(), controlKinds...); err != nil {
+		return err
+	}
+	if r.state.Ctls() > r.own {
+		return r.refresh(ctx)
+	}
+	return nil
+}
+
+func (r *Run) read(ctx context.Context, upto uint64, kinds ...schema.Kind) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeBound)
 	defer cancel()
-	facts, err := r.agent.cfg.Journal.Facts(ctx, r.id, r.seq.Load())
+	facts, err := r.agent.cfg.Journal.Facts(ctx, r.id, upto, kinds...)
 	if err != nil {
 		return fmt.Errorf("read facts: %w", err)
 	}

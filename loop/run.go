@@ -22,6 +22,7 @@ type Run struct {
 	working chan struct{} // holds a token while an exchange or Close works
 	state   *memory.Run
 	seq     atomic.Uint64 // of the last fact written here: the barrier of a reading
+	mark    atomic.Uint64 // of the last one of a control kind: the barrier of reading these
 	events  emitter
 	unwatch func()
 	span    trace.Span // of the run, as long as this process has it

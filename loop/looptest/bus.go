@@ -105,13 +105,15 @@ func (b *Bus) has(run string, key schema.Key) bool {
 }
 
 // Facts implements loop.Journal.
-func (b *Bus) Facts(ctx context.Context, run string, _ uint64) ([]schema.Fact, error) {
+func (b *Bus) Facts(ctx context.Context, run string, _ uint64, kinds ...schema.Kind) ([]schema.Fact, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.runs[run]), nil
+	return slices.DeleteFunc(slices.Clone(b.runs[run]), func(f schema.Fact) bool {
+		return len(kinds) > 0 && !slices.Contains(kinds, f.Key.Kind)
+	}), nil
 }
 
 // Keys returns the keys of a run's facts in stored order, as text.

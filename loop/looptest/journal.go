@@ -98,6 +98,10 @@ func testFacts(t *testing.T, j loop.Journal) {
 	if diff := cmp.Diff(keys, got); diff != "" {
 		t.Error(diff)
 	}
+	facts, err = j.Facts(t.Context(), run, last, schema.KindSay, schema.KindClose)
+	if err != nil || len(facts) != 2 || facts[0].Key != schema.SayKey(1) || facts[1].Key != schema.CloseKey() {
+		t.Errorf("says and close: %v, %v", facts, err)
+	}
 	if none, err := j.Facts(t.Context(), schema.NewID(), 0); err != nil || len(none) != 0 {
 		t.Errorf("facts of an unknown run: %v, %v", none, err)
 	}
