@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -25,6 +26,7 @@ type runCmd struct {
 	Calls  int    `default:"1000" help:"Calls measured one at a time, each round."`
 	Turns  int    `default:"100" help:"Turns measured of each size, each round."`
 	Flood  int    `default:"40000" help:"Calls of the throughput measurement, each round."`
+	Tools  string `default:"idempotent,run-once" help:"Which of the two tools to measure with."`
 	Out    string `help:"File to write the table to as well." type:"path"`
 }
 
@@ -53,6 +55,9 @@ func (r runCmd) Run(ctx context.Context) error {
 	fmt.Fprintf(out, "# Jetcrew beside the raw exchange\n\n%s/%s, %d CPUs, %s; %d interleaved rounds, medians.\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), r.Rounds)
 	for _, once := range []bool{false, true} {
+		if !strings.Contains(r.Tools, kind(once)) {
+			continue
+		}
 		rows, err := r.compare(ctx, once)
 		if err != nil {
 			return err

@@ -31,14 +31,17 @@ func rows() []row {
 			func(f figures) float64 { return millis(f.cpu) }, 2.5, 1.5, true})
 }
 
+func kind(once bool) string {
+	if once {
+		return "run-once"
+	}
+	return "idempotent"
+}
+
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func print(out io.Writer, once bool, sides map[string][]figures) {
-	kind := "idempotent"
-	if once {
-		kind = "run-once"
-	}
-	fmt.Fprintf(out, "\n## %s no-op tool, 300-byte payloads\n\n| | raw | jetcrew | ratio | must | aim | |\n|---|---|---|---|---|---|---|\n", kind)
+	fmt.Fprintf(out, "\n## %s no-op tool, 300-byte payloads\n\n| | raw | jetcrew | ratio | must | aim | |\n|---|---|---|---|---|---|---|\n", kind(once))
 	for _, r := range rows() {
 		raw, ours := medianOf(sides["raw"], r.get), medianOf(sides["jetcrew"], r.get)
 		ratio := ours / raw
