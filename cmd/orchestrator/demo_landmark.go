@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -29,8 +30,11 @@ func landmark(dir string) string {
 	return name
 }
 
-// isPlain tells whether a name can stand in a recording as it is.
-func isPlain(name string) bool { return utf8.ValidString(name) && view.Clean(name) == name }
+// isPlain tells whether a name can stand in a recording as it is. Hidden files are left alone: what is in .env is not
+// to be shown.
+func isPlain(name string) bool {
+	return !strings.HasPrefix(name, ".") && utf8.ValidString(name) && view.Clean(name) == name
+}
 
 // isText tells whether a file can be read and is a text of moderate size.
 func isText(path string, info fs.FileInfo) bool {
