@@ -1,0 +1,28 @@
+complete -c my-tool -f -n 'not __fish_seen_subcommand_from run tools play completion' -a run -d 'Run it.'
+complete -c my-tool -f -n 'not __fish_seen_subcommand_from run tools play completion' -a tools -d 'Many.'
+complete -c my-tool -f -n 'not __fish_seen_subcommand_from run tools play completion' -a play -d 'Play files.'
+complete -c my-tool -f -n 'not __fish_seen_subcommand_from run tools play completion' -a completion -d 'Complete.'
+complete -c my-tool -n 'not __fish_seen_subcommand_from run tools play completion' -l help -d 'Show context-sensitive help.'
+complete -c my-tool -n 'not __fish_seen_subcommand_from run tools play completion' -l verbose -d 'Say more on standard error, debug logs, and what the workers log.'
+complete -c my-tool -n 'not __fish_seen_subcommand_from run tools play completion' -l version -d 'Print the version and exit.'
+complete -c my-tool -n '__fish_seen_subcommand_from run' -l help -d 'Show context-sensitive help.'
+complete -c my-tool -n '__fish_seen_subcommand_from run' -l verbose -d 'Say more on standard error, debug logs, and what the workers log.'
+complete -c my-tool -n '__fish_seen_subcommand_from run' -l version -d 'Print the version and exit.'
+complete -c my-tool -n '__fish_seen_subcommand_from run' -l file -d 'A quoted file, HOME.' -r
+complete -c my-tool -n '__fish_seen_subcommand_from run' -l mode -d 'How.' -x -a 'fast slow'
+complete -c my-tool -f -n '__fish_seen_subcommand_from tools; and not __fish_seen_subcommand_from list' -a list -d 'List them.'
+complete -c my-tool -n '__fish_seen_subcommand_from tools; and not __fish_seen_subcommand_from list' -l help -d 'Show context-sensitive help.'
+complete -c my-tool -n '__fish_seen_subcommand_from tools; and not __fish_seen_subcommand_from list' -l verbose -d 'Say more on standard error, debug logs, and what the workers log.'
+complete -c my-tool -n '__fish_seen_subcommand_from tools; and not __fish_seen_subcommand_from list' -l version -d 'Print the version and exit.'
+complete -c my-tool -n '__fish_seen_subcommand_from tools; and __fish_seen_subcommand_from list' -l help -d 'Show context-sensitive help.'
+complete -c my-tool -n '__fish_seen_subcommand_from tools; and __fish_seen_subcommand_from list' -l verbose -d 'Say more on standard error, debug logs, and what the workers log.'
+complete -c my-tool -n '__fish_seen_subcommand_from tools; and __fish_seen_subcommand_from list' -l version -d 'Print the version and exit.'
+complete -c my-tool -n '__fish_seen_subcommand_from play' -l help -d 'Show context-sensitive help.'
+complete -c my-tool -n '__fish_seen_subcommand_from play' -l verbose -d 'Say more on standard error, debug logs, and what the workers log.'
+complete -c my-tool -n '__fish_seen_subcommand_from play' -l version -d 'Print the version and exit.'
+complete -c my-tool -f -n '__fish_seen_subcommand_from completion' -a bash
+complete -c my-tool -f -n '__fish_seen_subcommand_from completion' -a zsh
+complete -c my-tool -f -n '__fish_seen_subcommand_from completion' -a fish
+complete -c my-tool -n '__fish_seen_subcommand_from completion' -l help -d 'Show context-sensitive help.'
+complete -c my-tool -n '__fish_seen_subcommand_from completion' -l verbose -d 'Say more on standard error, debug logs, and what the workers log.'
+complete -c my-tool -n '__fish_seen_subcommand_from completion' -l version -d 'Print the version and exit.'
