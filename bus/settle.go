@@ -124,11 +124,11 @@ func (d *delivery) begun(ctx context.Context) {
 	}
 	var b schema.Begin
 	switch err := schema.Decode(m.Data, &b); {
-	case err != nil:
-		d.bus.log.Warn("begin not readable", "call", d.call.String(), "error", err)
-		d.unknown(ctx) // it stays so: a fact never changes
-	case b.Seq != d.seq:
+	case err == nil && b.Seq != d.seq:
 		d.ack() // another copy began: this one settles nothing
+	case err != nil || !schema.ValidID(b.Instance):
+		d.bus.log.Warn("begin names nobody who could be asked", "call", d.call.String(), "instance", schema.Cut(b.Instance, 64), "error", err)
+		d.unknown(ctx) // it stays so: a fact never changes
 	default:
 		d.ask(ctx, &b)
 	}
@@ -168,9 +168,6 @@ func (d *delivery) askOnce(ctx context.Context, b *schema.Begin) (running bool, 
 	data, err := schema.Encode(q)
 	if err != nil {
 		return false, err
-	}
-	if !schema.ValidID(b.Instance) {
-		return false, errors.New("begin without an instance")
 	}
 	m, err := d.bus.nc.RequestWithContext(ctx, d.bus.names.own(b.Instance), data)
 	if err != nil {

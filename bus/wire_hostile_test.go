@@ -275,7 +275,7 @@ func TestUnreadableBegin(t *testing.T) {
 	srv := server(t)
 	f := stranger(t, srv)
 	serve(t, connect(t, srv), bus.Worker{Queue: "test", Tools: toolbox{"never" + runOnce: neverRun(t)}})
-	for i, begin := range []string{"\xdd\xff\xff\xff\xff", `{"v":2}`} {
+	for i, begin := range []string{"\xdd\xff\xff\xff\xff", `{"v":2}`, `{"v":1,"instance":"no token","seq":3}`, `{"v":1,"instance":"*","seq":4}`} {
 		sub := f.listen(fmt.Sprintf("jc.live.r.result.1.%d.test", i))
 		f.store(fmt.Sprintf("jc.run.r.begin.1.%d.test", i), []byte(begin), once, "0")
 		f.store("jc.work.test.0", fmt.Appendf(nil, `{"run":"r","turn":1,"index":%d,"tool":"never!"}`, i))

@@ -7,6 +7,7 @@ const LACKS_TOOL = 2_000; // milliseconds before a call that this worker cannot 
 const GRACE = 2_000; // milliseconds for a tool to stop after its signal
 const DEFAULT_TIMEOUT = 300_000; // milliseconds
 const MAX_TIMER = 2 ** 31 - 1;
+const MAX_BURIED = 512 * 1024; // bytes of a payload that a dead letter keeps
 const MAYBE = "; it may have taken effect";
 
 /** Takes a delivered message to its end. */
@@ -22,9 +23,10 @@ export async function handle(worker, message) {
 }
 
 async function bury(worker, message, reason) {
+  const { data, info } = message;
   const letter = {
-    queue: worker.queue, reason: reason.slice(0, 1024), seq: message.info.streamSequence, delivery: message.info.deliveryCount,
-    worker: worker.instance, data: message.data, at_ms: Math.round(worker.clock.now()),
+    queue: worker.queue, reason: reason.slice(0, 1024), seq: info.streamSequence, delivery: info.deliveryCount, worker: worker.instance,
+    data: data.subarray(0, MAX_BURIED), size: data.length > MAX_BURIED ? data.length : undefined, at_ms: Math.round(worker.clock.now()),
   };
   await wire.publish(worker.nc, worker.names.dead(worker.queue), wire.pack(letter));
   message.term();
@@ -179,10 +181,10 @@ class Delivery {
   async #begun() {
     const bytes = await this.#look("begin");
     if (!bytes) return; // it comes again
-    const begin = wire.unpack(bytes);
-    if (begin.seq !== this.seq) return this.message.ack(); // another copy began
+    const begin = wire.understood(bytes);
+    if (begin && begin.seq !== this.seq) return this.message.ack(); // another copy began
     for (let silent = Date.now(); ; await wire.sleep(500)) {
-      const running = await this.#ask(begin.instance);
+      const running = wire.validId(begin?.instance) ? await this.#ask(begin.instance) : false; // else nobody can be asked
       if (running === true) return this.giveBack(`it runs at ${begin.instance}`, wire.ACK_WAIT);
       if (await this.#look("result")) return this.message.ack();
       if (!this.worker.connected || this.worker.brokenAt >= silent) silent = Date.now();

@@ -31,11 +31,23 @@ export function unpack(bytes) {
   return value;
 }
 
+/** The payload of a hint or a fact, undefined when it cannot be read. */
+export function understood(bytes) {
+  try {
+    return unpack(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Tells whether text can be a run or instance id, which becomes a subject token. */
+export const validId = (text) => typeof text === "string" && ID.test(text);
+
 /** Reads a call; throws when it is none. Arguments stay text until the call is admitted. */
 export function unpackCall(bytes) {
   const call = unpack(bytes);
   const count = (n) => Number.isSafeInteger(n) && n >= 0;
-  if (typeof call.run !== "string" || !ID.test(call.run)) throw new Error("call without a well-formed run");
+  if (!validId(call.run)) throw new Error("call without a well-formed run");
   if (!count(call.turn) || !count(call.index)) throw new Error("call without turn or index");
   if (typeof call.tool !== "string" || call.tool === "") throw new Error("call without a tool");
   return call;
@@ -43,7 +55,10 @@ export function unpackCall(bytes) {
 
 /** The line that the model reads when a call failed. */
 export function toolError(type, message, call) {
-  const line = { errorType: type, error: message.slice(0, 4096) || type, tool: call.tool, callId: call.label ?? "" };
+  const line = {
+    errorType: type, error: message.slice(0, 4096) || type,
+    tool: call.tool.slice(0, 256), callId: String(call.label ?? "").slice(0, 1024), // a stranger's: they may not fill the result
+  };
   return "TOOL_ERROR: " + JSON.stringify(line);
 }
 

@@ -80,14 +80,14 @@ class Worker {
   }
 
   #answerOwn(m) {
-    const q = understood(m);
+    const q = wire.understood(m.data);
     if (!q || !m.reply) return;
     const d = this.table.get(`${q.run}/${q.turn}.${q.index}`);
     m.respond(wire.pack({ running: d !== undefined && d.running && d.seq === q.seq }));
   }
 
   #hearCancel(m) {
-    const c = understood(m);
+    const c = wire.understood(m.data);
     if (!c) return;
     const run = m.subject.split(".").at(-1);
     for (const d of this.table.values()) {
@@ -143,15 +143,6 @@ class Worker {
   #every(ms, work) {
     const tick = () => Promise.resolve().then(work).catch((err) => log("periodic work", { error: String(err) }));
     this.timers.push(setInterval(tick, ms));
-  }
-}
-
-/** The payload of a hint, undefined when it cannot be read. */
-function understood(m) {
-  try {
-    return wire.unpack(m.data);
-  } catch {
-    return undefined;
   }
 }
 

@@ -416,7 +416,7 @@ func TestCallBegunElsewhere(t *testing.T) {
 	defer func() { _ = sub.Unsubscribe() }()
 	run := schema.NewID()
 	var results []*nats.Subscription
-	for i, instance := range []string{"alive", "vanished"} {
+	for i, instance := range []string{"alive", "vanished", "no token!"} {
 		result, err := nc.SubscribeSync(fmt.Sprintf("jc.live.%s.result.1.%d.node", run, i))
 		if err != nil {
 			t.Fatal(err)
@@ -446,7 +446,7 @@ func TestCallBegunElsewhere(t *testing.T) {
 			t.Errorf("call %d: %+v, %v", i, r, err)
 		}
 	}
-	want := map[schema.Kind]int{schema.KindBegin: 2, schema.KindResult: 2, schema.KindBack: 1}
+	want := map[schema.Kind]int{schema.KindBegin: 3, schema.KindResult: 3, schema.KindBack: 1}
 	if diff := cmp.Diff(want, kinds(t, b, run)); diff != "" {
 		t.Error(diff)
 	}
