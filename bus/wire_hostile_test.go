@@ -68,7 +68,7 @@ func (f foreign) waitEmpty() {
 	}
 }
 
-// foreignCall is one call that a foreign worker holds.
+// pull takes one delivery as a foreign worker does, and returns where its acknowledgements go.
 func (f foreign) pull(queue string) (reply string) {
 	f.t.Helper()
 	m, err := f.nc.Request("$JS.API.CONSUMER.MSG.NEXT.JC_WORK."+queue, []byte(`{"batch":1,"expires":20000000000}`), patience)
