@@ -72,6 +72,7 @@ type Bus struct {
 	mu    sync.Mutex
 	feeds map[string]*feed // by run
 	table table
+	acks  acks
 
 	changed chan struct{} // the connection came back or a reader was too slow: look again
 	once    sync.Once
@@ -97,6 +98,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	}
 	b.tasks.Go(func() { b.clock.keep(b.life, b) })
 	b.tasks.Go(func() { b.lookAgain(b.life) })
+	b.tasks.Go(func() { b.expireAcks(b.life) })
 	return b, nil
 }
 
@@ -125,6 +127,9 @@ func (b *Bus) setUp(ctx context.Context) (err error) {
 	if err := b.clock.sync(ctx, b); err != nil {
 		return err
 	}
+	if err := b.listenAcks(); err != nil {
+		return err
+	}
 	return b.listenWorker()
 }
 
@@ -138,7 +143,7 @@ func (b *Bus) options() []nats.Option {
 		nats.MaxPingsOutstanding(2),
 		// A publish into a cut connection must fail, not wait in a buffer and look as if it had succeeded.
 		nats.ReconnectBufSize(-1),
-		nats.ReconnectHandler(func(*nats.Conn) { b.log.Info("bus reconnected"); b.poke() }),
+		nats.ReconnectHandler(func(*nats.Conn) { b.reconnected() }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.broken.Store(time.Now().UnixNano())
 			if err != nil {
@@ -153,6 +158,13 @@ func (b *Bus) options() []nats.Option {
 		}),
 	}
 	return append(opts, b.cfg.Options...)
+}
+
+// reconnected goes on after a break: answers that were under way will not come any more, live messages were missed.
+func (b *Bus) reconnected() {
+	b.log.Info("bus reconnected")
+	b.acks.expire(time.Now().Add(2 * publishTimeout))
+	b.poke()
 }
 
 // brokenSince tells whether the connection was lost at or after t.

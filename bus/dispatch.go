@@ -28,8 +28,8 @@ func (b *Bus) Dispatch(ctx context.Context, call *schema.Call, queue string, wit
 	defer b.leave(f)
 	within = cmp.Or(max(within, 0), time.Duration(call.TimeoutMS)*time.Millisecond, DefaultTimeout)
 	o := &owner{
-		bus: b, call: call, queue: queue, key: call.ResultKey(queue),
-		deadline: time.Now().Add(within), within: within, state: ownerState{runOnce: !call.Idempotent},
+		bus: b, call: call, queue: queue, key: call.ResultKey(queue), refused: make(chan error, 1),
+		deadline: time.Now().Add(within), server: b.Now().Add(within), within: within, state: ownerState{runOnce: !call.Idempotent},
 	}
 	o.slot = f.expect(o.key, func(text string) { schema.Progress(ctx, text) })
 	defer f.forget(o.key)
@@ -47,8 +47,10 @@ type owner struct {
 	queue    string
 	key      schema.Key
 	slot     *openCall
+	refused  chan error // buffered 1: what went wrong with the publish
 	within   time.Duration
-	deadline time.Time // local clock; the header carries it on the server's
+	deadline time.Time // local clock
+	server   time.Time // the same on the server's, for the header
 	stopped  time.Time // when ctx ended; zero: it has not
 	state    ownerState
 	result   schema.Result
@@ -74,7 +76,7 @@ func (o *owner) settle(ctx context.Context) (schema.Result, error) {
 	return schema.Result{}, err
 }
 
-// publish puts the call on the work stream. Silence is answered by another copy, which the facts make harmless.
+// publish sends the call to the work stream. Nobody waits for the stream to say yes; a no comes as an event.
 func (o *owner) publish(ctx context.Context) (ownerEvent, error) {
 	if ctx.Err() != nil {
 		return evUnsent, nil
@@ -92,8 +94,21 @@ func (o *owner) publish(ctx context.Context) (ownerEvent, error) {
 	if len(m.Data) > schema.MaxInline {
 		return evTooLarge, nil
 	}
+	err = o.bus.publishAsync(m, func(_ uint64, err error) {
+		if err != nil {
+			o.refused <- err
+		}
+	})
+	if err != nil {
+		return o.publishAgain(ctx, err)
+	}
+	return evPublished, nil
+}
+
+// publishAgain takes what went wrong with the last attempt. Silence is answered by another copy, which the facts make
+// harmless; a refusal is the call's outcome.
+func (o *owner) publishAgain(ctx context.Context, err error) (ownerEvent, error) {
 	for attempt := 1; ; attempt++ {
-		_, err := o.bus.publish(m)
 		switch {
 		case err == nil:
 			return evPublished, nil
@@ -109,6 +124,12 @@ func (o *owner) publish(ctx context.Context) (ownerEvent, error) {
 			return ev, nil
 		}
 		_ = backoff(ctx, attempt) // an ended ctx is seen by the next glance
+		var m *nats.Msg
+		if m, err = o.message(ctx); err != nil {
+			return 0, err
+		}
+		tracing.Inject(ctx, m.Header)
+		_, err = o.bus.publish(m)
 	}
 }
 
@@ -122,7 +143,7 @@ func (o *owner) glance(ctx context.Context) ownerEvent {
 	}
 	switch {
 	case ctx.Err() != nil:
-		o.stopped = time.Now()
+		o.stopped = cmp.Or(o.stopped, time.Now())
 		return evStop
 	case time.Now().After(o.deadline):
 		return evDeadline
@@ -135,7 +156,7 @@ func (o *owner) message(ctx context.Context) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := nats.Header{HeaderDeadline: {strconv.FormatInt(o.bus.Now().Add(o.within).UnixMilli(), 10)}}
+	h := nats.Header{HeaderDeadline: {strconv.FormatInt(o.server.UnixMilli(), 10)}}
 	if o.queue != schema.QueueAgents {
 		// A call of the queue agents outlives its deadline on purpose: its TTL would remove the run's own message.
 		h[HeaderTTL] = []string{strconv.FormatInt(int64((o.within+TTLMargin)/time.Second)+1, 10) + "s"}
@@ -148,14 +169,16 @@ func (o *owner) wait(ctx context.Context) (ownerEvent, error) {
 	at, ev := o.next()
 	t := time.NewTimer(time.Until(at))
 	defer t.Stop()
-	stop := ctx.Done()
-	if !o.stopped.IsZero() || o.state.phase != phaseWaiting {
-		stop = nil
+	stop, refused := ctx.Done(), o.refused
+	if o.state.phase != phaseWaiting {
+		stop, refused = nil, nil
 	}
 	select {
 	case data := <-o.slot.result:
 		o.take(data)
 		return evSettled, nil
+	case err := <-refused:
+		return o.publishAgain(ctx, err)
 	case <-stop:
 		o.stopped = time.Now()
 		return evStop, nil

@@ -22,6 +22,7 @@ type delivery struct {
 	tool     schema.Tool
 	deadline time.Time // local clock
 	entry    *entry
+	cancel   context.CancelCauseFunc
 	runOnce  bool
 	attempts int
 }
@@ -52,37 +53,54 @@ func (d *delivery) serverDeadline() time.Time {
 	return d.stored.Add(DefaultTimeout)
 }
 
-// handle takes a delivery to its end: a recorded result and an acknowledgement, or a way back to the queue.
+// handle takes a delivery to its end: a recorded result and an acknowledgement, or a way back to the queue. When the
+// last word is the stream's, release is called by who hears it.
 func (s *service) handle(m *nats.Msg) {
 	d, err := s.read(m)
 	switch {
 	case d == nil:
 		s.bus.log.Warn("message is no delivery", "queue", s.worker.Queue, "error", err)
+		s.done()
 	case err != nil:
 		d.bury(err.Error())
+		s.done()
 	default:
-		d.work()
+		d.admit()
 	}
 }
 
-func (d *delivery) work() {
-	ctx, cancel := context.WithCancelCause(d.service.work)
-	defer cancel(nil)
+// release ends the work on d: the call leaves the table, its slot is free.
+func (d *delivery) release() {
+	d.cancel(nil)
+	if d.entry.held {
+		d.bus.table.remove(d.entry)
+	}
+	d.done()
+}
+
+func (d *delivery) admit() {
+	ctx, cancel := context.WithCancelCause(d.work)
+	d.cancel = cancel
 	d.entry = &entry{id: idOf(d.call), queue: d.worker.Queue, seq: d.seq, reply: d.msg.Reply, deadline: d.deadline, cancel: cancel}
 	present := d.bus.table.add(d.entry)
-	if present == nil {
-		defer d.bus.table.remove(d.entry)
+	if !d.settle(ctx, present) {
+		d.release()
 	}
+}
+
+// settle does what the rules say. later is true when the result is on its way to the stream and release is left to
+// the answer.
+func (d *delivery) settle(ctx context.Context, present *entry) (later bool) {
 	d.tool = d.tools[d.call.Tool]
 	d.runOnce = !d.call.Idempotent || !d.tool.Idempotent
 	a, err := d.admission(ctx, present)
 	if err != nil {
 		d.bus.log.Warn("call not admitted, it comes again", "call", d.call.String(), "error", err)
-		return
+		return false
 	}
 	switch a.admit() {
 	case admitRun:
-		d.start(ctx)
+		return d.start(ctx)
 	case admitDone, admitCopy:
 		d.ack()
 	case admitBusy:
@@ -96,6 +114,7 @@ func (d *delivery) work() {
 	case admitLost:
 		d.lost(ctx)
 	}
+	return false
 }
 
 const noToolDelay = 2 * time.Second // before a call that this worker cannot run is offered again
@@ -130,28 +149,26 @@ func (d *delivery) admission(ctx context.Context, present *entry) (admission, er
 func (d *delivery) resultKey() schema.Key { return d.call.ResultKey(d.worker.Queue) }
 
 // start claims a run-once call with its begin, then runs it.
-func (d *delivery) start(ctx context.Context) {
+func (d *delivery) start(ctx context.Context) (later bool) {
 	d.entry.active.Store(true)
-	if d.runOnce {
-		switch err := d.begin(ctx); {
-		case errors.Is(err, schema.ErrGuarded):
-			d.entry.active.Store(false)
-			d.ack() // it has its result
-			return
-		case errors.Is(err, schema.ErrExists):
-			d.entry.active.Store(false)
-			d.begun(ctx)
-			return
-		case err != nil:
-			d.bus.log.Warn("begin not recorded, the call comes again", "call", d.call.String(), "error", err)
-			return
-		}
-		if !time.Now().Before(d.deadline) || !d.bus.nc.IsConnected() {
-			d.finish(d.call.Fail(schema.Timeout, "its deadline passed, or the bus was lost, right before it would have started; it did not start"))
-			return
-		}
+	if !d.runOnce {
+		return d.run(ctx)
 	}
-	d.run(ctx)
+	switch err := d.begin(ctx); {
+	case errors.Is(err, schema.ErrGuarded):
+		d.entry.active.Store(false)
+		d.ack() // it has its result
+	case errors.Is(err, schema.ErrExists):
+		d.entry.active.Store(false)
+		d.begun(ctx)
+	case err != nil:
+		d.bus.log.Warn("begin not recorded, the call comes again", "call", d.call.String(), "error", err)
+	case !time.Now().Before(d.deadline) || !d.bus.nc.IsConnected():
+		d.finish(d.call.Fail(schema.Timeout, "its deadline passed, or the bus was lost, right before it would have started; it did not start"))
+	default:
+		return d.run(ctx)
+	}
+	return false
 }
 
 func (d *delivery) begin(ctx context.Context) error {
@@ -161,7 +178,7 @@ func (d *delivery) begin(ctx context.Context) error {
 }
 
 // run executes the call and settles it.
-func (d *delivery) run(ctx context.Context) {
+func (d *delivery) run(ctx context.Context) (later bool) {
 	ctx, cancel := context.WithDeadline(d.traced(ctx), d.deadline)
 	defer cancel()
 	ctx = schema.WithProgress(ctx, d.progress())
@@ -178,7 +195,7 @@ func (d *delivery) run(ctx context.Context) {
 	if pending != nil {
 		if d.retry(pending) {
 			tracing.EndFailed(span, "Pending", pending.Reason)
-			return
+			return false
 		}
 		r = d.call.Fail(schema.ToolFailed, pending.Reason)
 	}
@@ -190,15 +207,15 @@ func (d *delivery) run(ctx context.Context) {
 	}
 	if d.interrupted(ctx, &r) {
 		d.nak(0)
-		return
+		return false
 	}
-	d.finish(r)
+	return d.finishAsync(r)
 }
 
 // interrupted tells whether an idempotent call was cut short because this worker shuts down: another may run it.
 func (d *delivery) interrupted(ctx context.Context, r *schema.Result) bool {
-	return !d.runOnce && !r.OK && d.service.work.Err() != nil && time.Now().Before(d.deadline) &&
-		context.Cause(ctx) == context.Cause(d.service.work) && d.attempts < d.worker.Attempts
+	return !d.runOnce && !r.OK && d.work.Err() != nil && time.Now().Before(d.deadline) &&
+		context.Cause(ctx) == context.Cause(d.work) && d.attempts < d.worker.Attempts
 }
 
 // retry gives an idempotent call back to run again; false: there is no further attempt, so the trouble is its result.

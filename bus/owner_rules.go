@@ -20,7 +20,7 @@ const (
 type ownerEvent int
 
 const (
-	evPublished ownerEvent = iota // the work stream has the call
+	evPublished ownerEvent = iota // the call is on its way to the work stream
 	evFull                        // the work stream refused it
 	evTooLarge                    // it does not fit into a message
 	evUnsent                      // the caller wanted it ended before it was sent

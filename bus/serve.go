@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -72,8 +73,11 @@ type service struct {
 	worker   Worker
 	tools    map[string]schema.Tool
 	puller   *puller
-	finished chan struct{} // one for each message that is done with
+	jobs     chan *nats.Msg // to handlers that have nothing to do
+	retire   func()         // ends these
+	finished chan struct{}  // one for each message that is done with
 	handlers conc.WaitGroup
+	open     sync.WaitGroup // messages that are not done with: a handler leaves the last word to the stream
 
 	// Two contexts: the one of Serve stops taking work, this one stops the work that runs.
 	work   context.Context
@@ -85,6 +89,8 @@ func newService(b *Bus, w Worker) *service {
 	for _, t := range w.Tools.Tools() {
 		s.tools[t.Name] = t
 	}
+	s.jobs = make(chan *nats.Msg)
+	s.retire = sync.OnceFunc(func() { close(s.jobs) })
 	s.finished = make(chan struct{}, w.Slots+cap(s.puller.msgs))
 	s.work, s.cancel = context.WithCancelCause(b.life)
 	return s
@@ -92,6 +98,7 @@ func newService(b *Bus, w Worker) *service {
 
 func (s *service) run(ctx context.Context) error {
 	defer s.cancel(nil)
+	defer s.retire()
 	tick := time.NewTicker(time.Second / 2)
 	defer tick.Stop()
 	p := s.puller
@@ -129,10 +136,25 @@ func (s *service) got(m *nats.Msg) {
 	}
 	p.alive = time.Now()
 	p.demand.delivered()
-	s.handlers.Go(func() {
-		defer func() { s.finished <- struct{}{} }()
+	s.open.Add(1)
+	select {
+	case s.jobs <- m:
+	default:
+		s.handlers.Go(func() { s.handler(m) })
+	}
+}
+
+// handler works on m, then on what comes: its stack has grown, and a new goroutine's would have to grow again.
+func (s *service) handler(m *nats.Msg) {
+	for ok := true; ok; m, ok = <-s.jobs {
 		s.handle(m)
-	})
+	}
+}
+
+// done ends the work on one message.
+func (s *service) done() {
+	s.finished <- struct{}{}
+	s.open.Done()
 }
 
 // drainSlack is how long cancelled calls may take to settle before the drain ends without them.
@@ -142,7 +164,9 @@ const drainSlack = 10 * time.Second
 func (s *service) drain() error {
 	s.handBack()
 	done := make(chan struct{})
+	s.retire()
 	go func() {
+		s.open.Wait()
 		s.handlers.Wait()
 		close(done)
 	}()

@@ -20,7 +20,44 @@ const (
 // finish records the result and acknowledges. A result that is there already is the call's outcome; this one came late
 // and changes nothing.
 func (d *delivery) finish(r schema.Result) {
-	err := d.record(r, "")
+	d.settled(d.record(r, ""))
+}
+
+// finishAsync is finish for the usual way of a call: nobody waits for the stream to say that it has the result, and
+// who hears it releases d. It returns false when there is nothing to wait for.
+func (d *delivery) finishAsync(r schema.Result) (later bool) {
+	data, err := d.sign(r)
+	if err != nil {
+		d.bus.log.Error("result not encoded, the call comes again", "call", d.call.String(), "error", err)
+		return false
+	}
+	subject := d.bus.names.fact(d.call.Run, d.resultKey())
+	err = d.bus.publishAsync(factMsg(subject, data, ""), func(_ uint64, err error) {
+		if err == nil {
+			d.ack()
+			d.release()
+			return
+		}
+		// This goroutine hears the answers of all others and must not wait. The message's release keeps the drain waiting.
+		go d.finishAgain(subject, data, err)
+	})
+	if err != nil {
+		go d.finishAgain(subject, data, err)
+	}
+	return true
+}
+
+// finishAgain takes a result whose first publish went wrong to its end.
+func (d *delivery) finishAgain(subject string, data []byte, err error) {
+	defer d.release()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.work), writeTimeout)
+	defer cancel()
+	_, err = d.bus.recordAgain(ctx, subject, data, "", err)
+	d.settled(err)
+}
+
+// settled acknowledges once the call has a result, this one or an earlier one.
+func (d *delivery) settled(err error) {
 	if err != nil && !errors.Is(err, schema.ErrExists) {
 		d.bus.log.Error("result not recorded, the call comes again", "call", d.call.String(), "error", err)
 		return
@@ -28,20 +65,25 @@ func (d *delivery) finish(r schema.Result) {
 	d.ack()
 }
 
-// record writes r under this worker's name. It outlives the call's context: a late result must still be written.
-func (d *delivery) record(r schema.Result, guard string) error {
+// sign encodes r under this worker's name. One that is too large becomes a failure that says so.
+func (d *delivery) sign(r schema.Result) ([]byte, error) {
 	r.Worker, r.Delivery, r.EndedMS = d.bus.cfg.Instance, d.delivery, d.bus.Now().UnixMilli()
 	data, err := schema.Encode(&r)
+	if err != nil || len(data) <= schema.MaxInline {
+		return data, err
+	}
+	small := d.call.Failf(schema.TooLarge, "the result is %d bytes, more than %d KiB", len(data), schema.MaxInline>>10)
+	small.Worker, small.Delivery, small.QueuedMS, small.StartedMS, small.EndedMS = r.Worker, r.Delivery, r.QueuedMS, r.StartedMS, r.EndedMS
+	return schema.Encode(&small)
+}
+
+// record writes r under this worker's name. It outlives the call's context: a late result must still be written.
+func (d *delivery) record(r schema.Result, guard string) error {
+	data, err := d.sign(r)
 	if err != nil {
 		return err
 	}
-	subject := d.bus.names.fact(d.call.Run, d.resultKey())
-	if len(data) > schema.MaxInline {
-		large := d.call.Failf(schema.TooLarge, "the result is %d bytes, more than %d KiB", len(data), schema.MaxInline>>10)
-		large.StartedMS, large.QueuedMS = r.StartedMS, r.QueuedMS
-		return d.record(large, guard)
-	}
-	_, err = d.bus.record(context.WithoutCancel(d.service.work), subject, data, guard)
+	_, err = d.bus.record(context.WithoutCancel(d.work), d.bus.names.fact(d.call.Run, d.resultKey()), data, guard)
 	return err
 }
 
@@ -194,7 +236,7 @@ func (d *delivery) unknown(ctx context.Context) {
 
 // back gives a delivery that did not start back to the queue, in writing: it does not count as an attempt.
 func (d *delivery) back(reason string, delay time.Duration) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.service.work), publishTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.work), publishTimeout)
 	defer cancel()
 	key := schema.BackKey(d.call.Turn, d.call.Index, d.worker.Queue, d.seq, d.delivery)
 	_, err := d.bus.Append(ctx, d.call.Run, key, &schema.Back{Instance: d.bus.cfg.Instance, Reason: reason}, schema.Key{})

@@ -27,6 +27,7 @@ type entry struct {
 	reply    string // where acknowledgements go
 	deadline time.Time
 	cancel   context.CancelCauseFunc
+	held     bool        // it is in the table
 	active   atomic.Bool // it runs, or its begin is on the way: what jc.own answers
 }
 
@@ -43,7 +44,7 @@ func (t *table) add(e *entry) (present *entry) {
 	if p := t.entries[e.id]; p != nil {
 		return p
 	}
-	t.entries[e.id] = e
+	t.entries[e.id], e.held = e, true
 	return nil
 }
 
