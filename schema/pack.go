@@ -6,13 +6,16 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// Calls and results are encoded and decoded by hand: each crosses the bus once per tool call, and the reflective codec
+// Calls and results are encoded and decoded by hand, turns encoded: each crosses the bus once per tool call, and the reflective codec
 // takes more than twice as long (BenchmarkEncode, BenchmarkDecode). The bytes are the same, which a test holds for every
 // field; all other payloads are rare enough for reflection.
 
+// packing is a payload with an encoder of its own.
+type packing interface{ pack() []byte }
+
 // packed is a payload with a codec of its own.
 type packed interface {
-	pack() []byte
+	packing
 	unpack(data []byte) error
 }
 
@@ -156,18 +159,12 @@ func (p *packer) optStrs(k string, v []string) {
 }
 
 // optMap writes a map of less than 16 entries, nothing if there are none.
-func (p *packer) optMap(k string, entries func(*packer)) {
+func (p *packer) optMap(k string, write func(*packer)) {
 	before := *p
 	p.key(k)
 	head := len(p.b)
-	p.b = append(p.b, 0)
-	n := p.n
-	p.n = 0
-	entries(p)
-	if p.n == 0 {
+	p.entries(write)
+	if p.b[head] == 0x80 {
 		p.b, p.n = before.b, before.n
-		return
 	}
-	p.b[head] = 0x80 | byte(p.n)
-	p.n = n
 }

@@ -35,7 +35,7 @@ func (p *Payload) version() int { return p.V }
 // the msgpack tags in the order of the struct. It sets the payload's version.
 func Encode(v Encodable) ([]byte, error) {
 	v.stamp()
-	if p, ok := v.(packed); ok {
+	if p, ok := v.(packing); ok {
 		return p.pack(), nil
 	}
 	enc := msgpack.GetEncoder()

@@ -108,6 +108,11 @@ func TestPackedLikeReflected(t *testing.T) {
 		if got, want := r.pack(), reflected(t, (*plainResult)(&r)); !bytes.Equal(got, want) {
 			t.Fatalf("result:\ngot  %x\nwant %x", got, want)
 		}
+		turn := rapid.MakeCustom[Turn](small).Draw(t, "turn")
+		type plainTurn Turn
+		if got, want := turn.pack(), reflected(t, (*plainTurn)(&turn)); !bytes.Equal(got, want) {
+			t.Fatalf("turn:\ngot  %x\nwant %x", got, want)
+		}
 		var c2 Call
 		var r2 Result
 		if err := errors.Join(c2.unpack(c.pack()), r2.unpack(r.pack())); err != nil {
