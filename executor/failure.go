@@ -105,7 +105,7 @@ func typed(err error) *schema.Error {
 		return &schema.Error{Type: schema.Panic, Message: err.Error()}
 	case !errors.As(err, &e) || e == nil || e.Type == "":
 		return &schema.Error{Type: schema.ToolFailed, Message: errorText(err)}
-	case err == error(e):
+	case err == error(e): //nolint:errorlint // itself, not wrapped: a wrapping text is kept below
 		return e
 	}
 	return &schema.Error{Type: e.Type, Message: errorText(err)}
@@ -114,8 +114,8 @@ func typed(err error) *schema.Error {
 // crashed tells whether the guard, rather than the tool, gave err: an error that a tool returned may wrap the panic
 // of another tool.
 func crashed(err error) bool {
-	_, panicked := err.(*PanicError)
-	return panicked || err == errExited
+	_, panicked := err.(*PanicError)    //nolint:errorlint // not wrapped, as said above
+	return panicked || err == errExited //nolint:errorlint // not wrapped, as said above
 }
 
 // ended returns the error of a run whose context ended before the tool returned, nil when it did not.
