@@ -215,7 +215,7 @@ func (d *delivery) run(ctx context.Context) (later bool) {
 // interrupted tells whether an idempotent call was cut short because this worker shuts down: another may run it.
 func (d *delivery) interrupted(ctx context.Context, r *schema.Result) bool {
 	return !d.runOnce && !r.OK && d.work.Err() != nil && time.Now().Before(d.deadline) &&
-		context.Cause(ctx) == context.Cause(d.work) && d.attempts < d.worker.Attempts
+		context.Cause(ctx) == context.Cause(d.work) && d.attempts < d.worker.Attempts //nolint:errorlint // the very cause, which says that the whole service was stopped
 }
 
 // retry gives an idempotent call back to run again; false: there is no further attempt, so the trouble is its result.
