@@ -153,8 +153,11 @@ func TestReplayInterrupted(t *testing.T) {
 		"--id", "assistant-begins", "--id", "user-interrupts",
 	}})
 	p.Await(`"id":"assistant-begins"`)
-	p.Signal(os.Interrupt)
+	p.Interrupt()
 	r := p.Wait()
+	if strings.Contains(r.Stderr, "a worker ended by itself") {
+		t.Errorf("the workers heard the interrupt too: %s", r.Stderr)
+	}
 	if r.Code != 130 || !strings.Contains(r.Stderr, "interrupted") || strings.Contains(r.Stdout, "summary") {
 		t.Errorf("%+v", r)
 	}

@@ -82,6 +82,7 @@ func Start(t testing.TB, c Command) *Process {
 	p.cmd.Env = append(baseEnv(), c.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = &sink{p, &p.out}, &sink{p, &p.err}
 	p.cmd.WaitDelay = 5 * time.Second
+	ownGroup(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +120,14 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 func (p *Process) Signal(sig os.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Fatal(err)
+	}
+}
+
+// Interrupt does what the terminal's interrupt key does: the process and its children get the signal.
+func (p *Process) Interrupt() {
+	p.t.Helper()
+	if err := interruptGroup(p.cmd); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -17,7 +17,8 @@ import (
 
 const (
 	readyWithin = 15 * time.Second // for a worker to appear in the catalog
-	stopWithin  = 10 * time.Second // for a worker to drain before it is killed
+	drainWithin = 5 * time.Second  // for what a worker runs at its end
+	stopWithin  = 10 * time.Second // for a worker to end before it is killed
 )
 
 // Fleet is the worker processes of a session. It is safe for concurrent use.
@@ -42,7 +43,7 @@ func newFleet(b *bus.Bus, url string, opts Options) (*Fleet, error) {
 	}
 	f := &Fleet{bus: b, log: opts.Logger, program: program, input: url + "\n", verbose: opts.Verbose}
 	f.env = workerEnv(os.Environ(), opts)
-	f.flags = []string{"--parent"}
+	f.flags = []string{"--parent", "--drain", drainWithin.String()}
 	if opts.Verbose {
 		f.flags = append(f.flags, "--verbose")
 	}
