@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/jetcrew/jetcrew/cmd/internal/playback"
 	"github.com/jetcrew/jetcrew/loop"
-	"github.com/jetcrew/jetcrew/loop/model/replay"
 )
 
 // recorder writes a run to a file as a transcript; the zero recorder writes nothing.
@@ -33,5 +33,5 @@ func (r recorder) write(ctx context.Context, agent string, run *loop.Run, tools 
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	return writeTranscripts(r.path, replay.Record(agent, seen, run.Messages()))
+	return writeTranscripts(r.path, playback.Record(agent, seen, run.State()))
 }
