@@ -86,12 +86,12 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	if d.record, err = newRecorder(f.Record); err != nil {
 		return nil, cli.Usagef("%w", err)
 	}
-	fleet := cli.ToolFleet(f.Root, max(1, f.Workers))
-	if d.session, err = f.Open(ctx, app, fleet); err != nil {
-		return nil, err
+	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: func(id string) string { return workerName(d.session, id) }})
+	app = behind(app, d.view)
+	if d.session, err = f.Open(ctx, app, cli.ToolFleet(f.Root, max(1, f.Workers))); err == nil {
+		err = d.employ(ctx, app, model)
 	}
-	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: workerNames(d.session)})
-	if err := d.employ(ctx, app, model); err != nil {
+	if err != nil {
 		d.close()
 		return nil, err
 	}
@@ -123,17 +123,17 @@ func (d *desk) employ(ctx context.Context, app *cli.App, model loop.Model) (err 
 	d.registry = selection
 	d.agent, err = loop.New(loop.Config{
 		Agent: d.spec, Model: model, Bus: d.session.Bus, Registry: d.registry, Events: d.view.Event,
-		Principal: localUser(), Instance: d.session.Bus.Instance(), Logger: viewLogger(app, d.view),
+		Principal: localUser(), Instance: d.session.Bus.Instance(), Logger: app.Log,
 	})
 	return err
 }
 
 // close ends the view and the session.
 func (d *desk) close() {
-	if d.view != nil {
-		d.view.Close()
+	d.view.Close()
+	if d.session != nil {
+		d.session.Close()
 	}
-	d.session.Close()
 }
 
 // start opens a run and has the view follow who works on what, until stop is called.
@@ -160,11 +160,13 @@ func verdict(a schema.Answer) error {
 	return cli.ErrFailed
 }
 
-// viewLogger returns the logger for what runs while the view is live.
-func viewLogger(app *cli.App, v *view.View) *slog.Logger {
+// behind returns app with logs that do not tear a live view.
+func behind(app *cli.App, v *view.View) *cli.App {
 	to := v.Writer(nil)
 	if to == nil {
-		return app.Log
+		return app
 	}
-	return slog.New(tracing.NewLogHandler(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	changed := *app
+	changed.Log = slog.New(tracing.NewLogHandler(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	return &changed
 }

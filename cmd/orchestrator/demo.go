@@ -23,18 +23,19 @@ type DemoCmd struct {
 const demoWorkers = 3
 
 // Run plays the demo and checks that everything it shows is true.
-func (c *DemoCmd) Run(ctx context.Context, app *cli.App) error {
-	s, err := session.Open(ctx, session.Options{
+func (c *DemoCmd) Run(ctx context.Context, app *cli.App) (err error) {
+	d := &demo{root: c.Root}
+	d.view = view.New(view.Config{Out: app.Out, Format: c.format(app), Name: d.name})
+	defer d.view.Close()
+	app = behind(app, d.view)
+	d.session, err = session.Open(ctx, session.Options{
 		Instance: app.Instance, Logger: app.Log, Verbose: app.Verbose,
 		Fleet: []session.Member{cli.ToolFleet(c.Root, demoWorkers)},
 	})
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	defer s.Close()
-	v := view.New(view.Config{Out: app.Out, Format: c.format(app), Name: workerNames(s)})
-	defer v.Close()
-	d := &demo{session: s, view: v, root: c.Root}
+	defer d.session.Close()
 	if err := d.play(ctx, app); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
@@ -66,7 +67,7 @@ func (d *demo) play(ctx context.Context, app *cli.App) error {
 	}
 	agent, err := loop.New(loop.Config{
 		Agent: story.spec, Model: story, Bus: d.session.Bus, Registry: selection, Events: d.event,
-		Principal: localUser(), Instance: d.session.Bus.Instance(), Logger: viewLogger(app, d.view),
+		Principal: localUser(), Instance: d.session.Bus.Instance(), Logger: app.Log,
 	})
 	if err != nil {
 		return err
@@ -117,6 +118,8 @@ func (d *demo) greet(story *story) {
 		"",
 	)
 }
+
+func (d *demo) name(instance string) string { return workerName(d.session, instance) }
 
 // pids lists the worker processes.
 func (d *demo) pids() string {

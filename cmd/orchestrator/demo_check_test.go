@@ -118,8 +118,12 @@ func TestLandmark(t *testing.T) {
 func TestStoryFillsInWhatTheToolsSaid(t *testing.T) {
 	t.Parallel()
 	out := outputs([]schema.Message{
-		{Role: schema.RoleUser}, {Role: schema.RoleAssistant}, {Role: schema.RoleTool, Text: "a\nb\n"}, {Role: schema.RoleTool, Text: "c"},
-		{Role: schema.RoleAssistant}, {Role: schema.RoleTool, Text: "d"},
+		{Role: schema.RoleUser},
+		{Role: schema.RoleAssistant},
+		{Role: schema.RoleTool, Text: "a\nb\n"},
+		{Role: schema.RoleTool, Text: "c"},
+		{Role: schema.RoleAssistant},
+		{Role: schema.RoleTool, Text: "d"},
 	})
 	got := fill("{{lines 1.0}}, {{first 1.0}} {{first 1.1}} {{lines 2.0}} {{first 9.9}} {{other}}", out)
 	if want := "2 lines, a c 1 line  {{other}}"; got != want {

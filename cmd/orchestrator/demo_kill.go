@@ -70,7 +70,7 @@ func (a *assassin) kill(p *session.Process, instance string) {
 	if err == nil {
 		a.view.Gone(instance)
 		a.view.Note("worker_killed", fmt.Sprintf("SIGKILL to %s (pid %d) in the middle of %s; redelivered after %v",
-			workerNames(a.session)(instance), p.PID, a.victim, bus.AckWait))
+			workerName(a.session, instance), p.PID, a.victim, bus.AckWait))
 	}
 }
 

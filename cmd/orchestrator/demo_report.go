@@ -150,13 +150,13 @@ func inCallOrder(state *memory.Run) error {
 // show prints the table and the summary.
 func (d *demo) show(program string, calls []callRecord, bad error) {
 	d.view.Put(d.summary(calls, bad))
-	st, name := d.view.Style(), workerNames(d.session)
+	st := d.view.Style()
 	rows := [][]string{{"call", "tool", "worker", "attempts", "queued", "ran", "came", "results"}}
 	for _, c := range calls {
 		row := []string{c.String(), st.Name(c.tool), "", "", "", "", fmt.Sprint(c.arrived), fmt.Sprint(len(c.results))}
 		if len(c.results) > 0 {
 			r := c.results[0]
-			row[2], row[3] = name(r.Worker), fmt.Sprint(c.attempts())
+			row[2], row[3] = d.name(r.Worker), fmt.Sprint(c.attempts())
 			row[4], row[5] = view.Millis(r.QueuedMS), view.Millis(r.EndedMS-r.StartedMS)
 		}
 		rows = append(rows, row)

@@ -30,18 +30,16 @@ func follow(ctx context.Context, b *bus.Bus, run string, v *view.View) (stop fun
 	return func() { unhear(); unwatch() }, nil
 }
 
-// workerNames returns what people see of instances: the session's own workers are numbered in the order of their
+// workerName returns what people see of an instance: the session's own workers are numbered in the order of their
 // start, and what this process settled itself says so.
-func workerNames(s *session.Session) func(instance string) string {
-	return func(instance string) string {
-		for i, p := range s.Fleet.Processes() {
-			if p.Instance == instance {
-				return fmt.Sprintf("worker %d", i+1)
-			}
+func workerName(s *session.Session, instance string) string {
+	for i, p := range s.Fleet.Processes() {
+		if p.Instance == instance {
+			return fmt.Sprintf("worker %d", i+1)
 		}
-		if instance == s.Bus.Instance() {
-			return "orchestrator"
-		}
-		return "worker …" + view.ShortID(instance)
 	}
+	if instance == s.Bus.Instance() {
+		return "orchestrator"
+	}
+	return "worker …" + view.ShortID(instance)
 }
