@@ -160,12 +160,13 @@ func verdict(a schema.Answer) error {
 	return cli.ErrFailed
 }
 
-// behind returns app with logs that do not tear a live view.
+// behind returns app with logs that do not tear a live view, and has the view show that a signal came.
 func behind(app *cli.App, v *view.View) *cli.App {
 	to := v.Writer(nil)
 	if to == nil {
 		return app
 	}
+	app.SaySignals(func(text string) { v.Note("signal", text) })
 	changed := *app
 	changed.Log = slog.New(tracing.NewLogHandler(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	return &changed

@@ -205,5 +205,5 @@ func TestCtrlCOnATerminal(t *testing.T) {
 	if code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}
-	wantInOrder(t, ansi.Strip(shown), "✗ 1.0 watch_files", "interrupted")
+	wantInOrder(t, ansi.Strip(shown), "✗ 1.0 watch_files", "ending, what runs is cancelled", "interrupted")
 }

@@ -39,7 +39,8 @@ type App struct {
 	In       io.Reader
 	Out, Err io.Writer
 
-	model *kong.Application
+	model   *kong.Application
+	signals *signals
 }
 
 // Main runs the command that args name and returns the exit code of the process. It may end the process itself: after
@@ -70,6 +71,7 @@ func (p Program) run(parsed *kong.Context) int {
 	app := p.app(parsed)
 	ctx, signals := catchSignals(context.Background())
 	defer signals.release()
+	app.signals = signals
 	flush, err := tracing.Setup(ctx, tracing.Config{
 		Service: p.service(parsed), Version: Version(), Instance: app.Instance, Logger: app.Log,
 	})

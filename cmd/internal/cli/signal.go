@@ -15,6 +15,20 @@ type signals struct {
 	done   chan struct{}
 	cancel context.CancelFunc
 	first  atomic.Int64 // exit code of the first signal, 0: none came
+	say    atomic.Pointer[func(text string)]
+}
+
+// SaySignals has what is said at an interrupt go to say instead of standard error: whoever draws on the terminal must
+// place it. say may be called from another goroutine at any time.
+func (a *App) SaySignals(say func(text string)) { a.signals.say.Store(&say) }
+
+// tell says text to the user.
+func (s *signals) tell(text string) {
+	if say := s.say.Load(); say != nil {
+		(*say)(text)
+		return
+	}
+	fmt.Fprintln(os.Stderr, "\n"+text)
 }
 
 // catchSignals returns a context that ends with the first interrupt, termination or hang-up, so that the work can
@@ -38,7 +52,7 @@ func (s *signals) listen() {
 				os.Exit(code)
 			}
 			if sig == os.Interrupt {
-				fmt.Fprintln(os.Stderr, "\nending, what runs is cancelled; once more ends at once")
+				s.tell("ending, what runs is cancelled; once more ends at once")
 			}
 			s.cancel()
 		}
