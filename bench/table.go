@@ -21,14 +21,20 @@ func rows() []row {
 	ms := func(v float64) string { return fmt.Sprintf("%.2f", v) }
 	list := []row{{"one call, p50", "ms", ms, func(f figures) float64 { return millis(f.one) }, 1.5, 1.2, true}}
 	for _, size := range batchSizes {
-		list = append(list, row{fmt.Sprintf("turn of %d, p50", size), "ms", ms,
-			func(f figures) float64 { return millis(f.batch[size]) }, 2, 1.3, true})
+		list = append(list, row{
+			fmt.Sprintf("turn of %d, p50", size), "ms", ms,
+			func(f figures) float64 { return millis(f.batch[size]) }, 2, 1.3, true,
+		})
 	}
 	return append(list,
-		row{fmt.Sprintf("%d outstanding", outstanding), "calls/s", func(v float64) string { return fmt.Sprintf("%.0f", v) },
-			func(f figures) float64 { return f.throughput }, 0.5, 0.8, false},
-		row{"CPU per 1,000 calls", "ms", func(v float64) string { return fmt.Sprintf("%.0f", v) },
-			func(f figures) float64 { return millis(f.cpu) }, 2.5, 1.5, true})
+		row{
+			fmt.Sprintf("%d outstanding", outstanding), "calls/s", func(v float64) string { return fmt.Sprintf("%.0f", v) },
+			func(f figures) float64 { return f.throughput }, 0.5, 0.8, false,
+		},
+		row{
+			"CPU per 1,000 calls", "ms", func(v float64) string { return fmt.Sprintf("%.0f", v) },
+			func(f figures) float64 { return millis(f.cpu) }, 2.5, 1.5, true,
+		})
 }
 
 func kind(once bool) string {

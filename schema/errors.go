@@ -76,9 +76,11 @@ func Cut(s string, max int) string {
 
 // DeniedText, GuidanceText and RedirectText are what the model reads when a call was stopped before it ran.
 func DeniedText(reason string) string { return "DENIED: " + reason }
+
 func GuidanceText(feedback string) string {
 	return "GUIDANCE: " + feedback + " Adjust the parameters and retry."
 }
+
 func RedirectText(suggestion string) string {
 	return "REDIRECT: " + suggestion + " Use the alternative."
 }

@@ -54,8 +54,15 @@ func TestCut(t *testing.T) {
 		max  int
 		want string
 	}{
-		{"abcdef", 6, "abcdef"}, {"abcdefg", 6, "abc..."}, {"", 0, ""}, {"a", 0, ""}, {"abcd", 2, ".."}, {"abcd", 3, "..."},
-		{"ab🙂cd", 8, "ab🙂cd"}, {"ab🙂cde", 8, "ab..."}, {"a🙂🙂", 8, "a🙂..."},
+		{"abcdef", 6, "abcdef"},
+		{"abcdefg", 6, "abc..."},
+		{"", 0, ""},
+		{"a", 0, ""},
+		{"abcd", 2, ".."},
+		{"abcd", 3, "..."},
+		{"ab🙂cd", 8, "ab🙂cd"},
+		{"ab🙂cde", 8, "ab..."},
+		{"a🙂🙂", 8, "a🙂..."},
 	} {
 		if got := Cut(c.in, c.max); got != c.want {
 			t.Errorf("Cut(%q, %d) = %q, want %q", c.in, c.max, got, c.want)

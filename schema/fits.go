@@ -99,8 +99,10 @@ func (s *shape) setTypes(v any) bool {
 	if !ok {
 		list = []any{v}
 	}
-	names := map[any]jsonKind{"null": kindNull, "boolean": kindBool, "number": kindNumber, "string": kindString,
-		"array": kindArray, "object": kindObject, "integer": typeInteger}
+	names := map[any]jsonKind{
+		"null": kindNull, "boolean": kindBool, "number": kindNumber, "string": kindString,
+		"array": kindArray, "object": kindObject, "integer": typeInteger,
+	}
 	for _, name := range list {
 		k, ok := names[name]
 		if !ok {

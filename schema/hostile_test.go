@@ -88,8 +88,10 @@ func allocated(f func()) uint64 {
 func TestDecodeHostileIsRefused(t *testing.T) {
 	t.Parallel()
 	all := hostile()
-	for _, name := range []string{"a list of 4 billion", "a map of 4 billion", "calls of 4 billion", "a million null calls", "a million empty calls",
-		"a million empty calls, JSON", "deep lists", "deep lists, JSON", "two values", "a list", "bare text", "JSON list", "two JSON values", "nothing"} {
+	for _, name := range []string{
+		"a list of 4 billion", "a map of 4 billion", "calls of 4 billion", "a million null calls", "a million empty calls",
+		"a million empty calls, JSON", "deep lists", "deep lists, JSON", "two values", "a list", "bare text", "JSON list", "two JSON values", "nothing",
+	} {
 		var turn Turn
 		if err := Decode(all[name], &turn); !errors.Is(err, ErrPayload) {
 			t.Errorf("%s: %v", name, err)

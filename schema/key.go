@@ -54,6 +54,7 @@ func AskKey(n, i, k int) Key               { return Key{Kind: KindAsk, N: n, I: 
 func VerdictKey(n, i, k int) Key           { return Key{Kind: KindVerdict, N: n, I: i, K: k} }
 func BeginKey(n, i int, queue string) Key  { return Key{Kind: KindBegin, N: n, I: i, Queue: queue} }
 func ResultKey(n, i int, queue string) Key { return Key{Kind: KindResult, N: n, I: i, Queue: queue} }
+
 func BackKey(n, i int, q string, s, d uint64) Key {
 	return Key{Kind: KindBack, N: n, I: i, Queue: q, Seq: s, Delivery: d}
 }

@@ -32,7 +32,8 @@ func TestNormalise(t *testing.T) {
 		}},
 		{"A03 siblings are unaffected", []RawCall{{"a", "x", `["a"]`}, {"b", "x", `{"n":1}`}}, []TurnCall{
 			{Label: "a", Tool: "x", Args: "{}", Raw: `["a"]`, Queue: QueueNone, Decision: Decision{
-				Action: ActionInvalid, Type: InvalidArguments, Text: "arguments must be an object, got array"}},
+				Action: ActionInvalid, Type: InvalidArguments, Text: "arguments must be an object, got array",
+			}},
 			{Label: "b", Tool: "x", Args: `{"n":1}`, Decision: allow},
 		}},
 		{"A05 unwrapped once", []RawCall{{"a", "x", `"{\"city\": \"Bengaluru\"}"`}}, []TurnCall{

@@ -74,12 +74,16 @@ func TestCheckRefuses(t *testing.T) {
 		{"A02 null for read", readSchema, "", `missing property "path" (string)`},
 		{"A03 not an object", readSchema, `["a"]`, `arguments must be an object, got array`},
 		{"A05 never unwrapped here", readSchema, `"{\"path\":\"a\"}"`, `arguments must be an object, got string`},
-		{"A06 a nested array as a string", fileSchema, `{"files":"[{\"path\":\"a\"}]","note":"[1,2]"}`,
-			`"files": expected array, got string holding JSON of the array: send the array itself`},
+		{
+			"A06 a nested array as a string", fileSchema, `{"files":"[{\"path\":\"a\"}]","note":"[1,2]"}`,
+			`"files": expected array, got string holding JSON of the array: send the array itself`,
+		},
 		{"A06 a nested object as a string", fileSchema, `{"meta":"{}"}`, `"meta": expected object, got string holding JSON of the object: send the object itself`},
 		{"A24 number for string", `{"type":"object","properties":{"query":{"type":"string"}}}`, `{"query":5}`, `"query": expected string, got number 5`},
-		{"A24 the wrong key", readSchema, `{"file_path":"a"}`,
-			`missing property "path" (string) (got "file_path" instead); unknown property "file_path", did you mean "path"?`},
+		{
+			"A24 the wrong key", readSchema, `{"file_path":"a"}`,
+			`missing property "path" (string) (got "file_path" instead); unknown property "file_path", did you mean "path"?`,
+		},
 		{"A24 raw line break", readSchema, "{\"path\":\"a\nb\"}", `arguments are not valid JSON: at byte 10 a raw line break inside a string, expected it as \n`},
 		{"duplicate keys published directly", readSchema, `{"path":"a","path":"b"}`, `arguments are not valid JSON: at byte 12 the key "path" occurs a second time in its object`},
 		{"unknown key, nothing alike", readSchema, `{"path":"a","zzz":1}`, `unknown property "zzz", expected "limit", "path"`},
@@ -96,27 +100,41 @@ func TestCheckRefuses(t *testing.T) {
 		{"bash write", bashSchema, `{"action":"write"}`, `missing property "processId" (string), wanted when "action" is "write"`},
 		{"bash blank command", bashSchema, `{"command":"\t"}`, `"command": must not be blank`},
 		{"bash empty process", bashSchema, `{"action":"stop","processId":""}`, `"processId": must not be empty`},
-		{"bash unsupported action", bashSchema, `{"action":"Exec","command":"a"}`,
-			`"action": expected one of "exec", "start", "status", "logs", "stop", "write", "list", got "Exec"`},
+		{
+			"bash unsupported action", bashSchema, `{"action":"Exec","command":"a"}`,
+			`"action": expected one of "exec", "start", "status", "logs", "stop", "write", "list", got "Exec"`,
+		},
 		{"const", `{"properties":{"a":{"const":"x"}}}`, `{"a":"y"}`, `"a": expected "x", got "y"`},
-		{"long enum", `{"properties":{"a":{"enum":["one","two","three","four","five","six","seven","eight","nine","ten"]}}}`, `{"a":"Nine"}`,
-			`"a": expected one of "one", "two", "three", "four", "five", "six", "seven", "eight" and 2 more, got "Nine", did you mean "nine"?`},
+		{
+			"long enum", `{"properties":{"a":{"enum":["one","two","three","four","five","six","seven","eight","nine","ten"]}}}`, `{"a":"Nine"}`,
+			`"a": expected one of "one", "two", "three", "four", "five", "six", "seven", "eight" and 2 more, got "Nine", did you mean "nine"?`,
+		},
 		{"pattern", `{"properties":{"a":{"pattern":"^[a-z]+$"}}}`, `{"a":"A"}`, `"a": expected a string that matches ^[a-z]+$, got "A"`},
 		{"format", `{"properties":{"d":{"format":"date"}}}`, `{"d":"2026-02-31"}`, `"d": expected a string of format date, got "2026-02-31"`},
-		{"length", `{"properties":{"a":{"minLength":3},"b":{"maxLength":1}}}`, `{"a":"é","b":"éé"}`,
-			`"a": expected at least 3 characters, got 1; "b": expected at most 1 characters, got 2`},
-		{"bounds", `{"properties":{"a":{"exclusiveMinimum":0},"b":{"exclusiveMaximum":0.5},"c":{"multipleOf":0.25}}}`, `{"a":0,"b":1,"c":0.3}`,
-			`"a": expected more than 0, got 0; "b": expected less than 0.5, got 1; "c": expected a multiple of 0.25, got 0.3`},
+		{
+			"length", `{"properties":{"a":{"minLength":3},"b":{"maxLength":1}}}`, `{"a":"é","b":"éé"}`,
+			`"a": expected at least 3 characters, got 1; "b": expected at most 1 characters, got 2`,
+		},
+		{
+			"bounds", `{"properties":{"a":{"exclusiveMinimum":0},"b":{"exclusiveMaximum":0.5},"c":{"multipleOf":0.25}}}`, `{"a":0,"b":1,"c":0.3}`,
+			`"a": expected more than 0, got 0; "b": expected less than 0.5, got 1; "c": expected a multiple of 0.25, got 0.3`,
+		},
 		{"unique", `{"properties":{"a":{"uniqueItems":true}}}`, `{"a":[1,2,1.0]}`, `"a": expected different elements, but 0 and 2 are equal`},
 		{"contains", `{"properties":{"a":{"contains":{"type":"string"}}}}`, `{"a":[1]}`, `"a": none of the elements is of the kind that is required`},
-		{"contains bounds", `{"properties":{"a":{"contains":{"type":"string"},"minContains":2},"b":{"contains":{"type":"string"},"maxContains":1}}}`, `{"a":["x"],"b":["x","y"]}`,
-			`"a": expected at least 2 elements of the required kind, got 1; "b": expected at most 1 elements of the restricted kind, got 2`},
+		{
+			"contains bounds", `{"properties":{"a":{"contains":{"type":"string"},"minContains":2},"b":{"contains":{"type":"string"},"maxContains":1}}}`, `{"a":["x"],"b":["x","y"]}`,
+			`"a": expected at least 2 elements of the required kind, got 1; "b": expected at most 1 elements of the restricted kind, got 2`,
+		},
 		{"too many", `{"maxProperties":1,"properties":{"a":{"maxItems":1}}}`, `{"a":[1,2],"b":1}`, `"a": expected at most 1 elements, got 2; expected at most 1 properties, got 2`},
-		{"draft 7 tuples", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"items":[{}],"additionalItems":false}},"dependencies":{"a":["b"]}}`, `{"a":[1,2]}`,
-			`"a": has 1 elements too many; missing property "b", wanted together with "a"`},
+		{
+			"draft 7 tuples", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"items":[{}],"additionalItems":false}},"dependencies":{"a":["b"]}}`, `{"a":[1,2]}`,
+			`"a": has 1 elements too many; missing property "b", wanted together with "a"`,
+		},
 		{"a type list of a missing property", `{"properties":{"a":{"type":["string","null"]}},"required":["a"]}`, `{}`, `missing property "a" (string or null)`},
-		{"alternatives of two types of forms", `{"properties":{"a":{"oneOf":[{"type":"string"},{"type":"object","required":["x"]}]}}}`, `{"a":{}}`,
-			`in "a": missing property "x" (the closest of 2 accepted forms)`},
+		{
+			"alternatives of two types of forms", `{"properties":{"a":{"oneOf":[{"type":"string"},{"type":"object","required":["x"]}]}}}`, `{"a":{}}`,
+			`in "a": missing property "x" (the closest of 2 accepted forms)`,
+		},
 		{"if without properties", `{"if":{"required":["a"]},"then":{"required":["b"]}}`, `{"a":1}`, `missing property "b"`},
 		{"objects in an enum", `{"properties":{"a":{"enum":[{"x":1},true,null]}}}`, `{"a":[]}`, `"a": expected one of object, true, null, got array`},
 		{"number of properties", `{"minProperties":1}`, `{}`, `expected at least 1 properties, got 0`},
@@ -126,13 +144,19 @@ func TestCheckRefuses(t *testing.T) {
 		{"dependent", `{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `missing property "b", wanted together with "a"`},
 		{"unevaluated", `{"properties":{"a":true},"unevaluatedProperties":false}`, `{"b":1}`, `"b": not allowed here`},
 		{"alternative types", `{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, `{"a":1}`, `"a": expected string or null, got number 1`},
-		{"the closest alternative", `{"oneOf":[{"properties":{"kind":{"const":"a"}},"required":["kind","x","y"]},{"properties":{"kind":{"const":"b"},"z":{"type":"integer"}},"required":["kind","z"]}]}`,
-			`{"kind":"b"}`, `missing property "z" (integer) (the closest of 2 accepted forms)`},
+		{
+			"the closest alternative", `{"oneOf":[{"properties":{"kind":{"const":"a"}},"required":["kind","x","y"]},{"properties":{"kind":{"const":"b"},"z":{"type":"integer"}},"required":["kind","z"]}]}`,
+			`{"kind":"b"}`, `missing property "z" (integer) (the closest of 2 accepted forms)`,
+		},
 		{"two alternatives at once", `{"oneOf":[{"required":["a"]},{"required":["b"]}]}`, `{"a":1,"b":1}`, `fits more than one of the accepted forms, expected exactly one`},
-		{"through a reference", `{"$ref":"#/$defs/n","$defs":{"n":{"properties":{"url":{"type":"string"}},"required":["url"]}}}`, `{"uri":"a"}`,
-			`missing property "url" (string) (got "uri" instead)`},
-		{"else", `{"properties":{"a":{"type":"integer"},"b":{"type":"string"}},"if":{"properties":{"a":{"const":1}},"required":["a"]},"else":{"required":["b"]}}`, `{"a":2}`,
-			`missing property "b" (string), wanted when "a" is 2`},
+		{
+			"through a reference", `{"$ref":"#/$defs/n","$defs":{"n":{"properties":{"url":{"type":"string"}},"required":["url"]}}}`, `{"uri":"a"}`,
+			`missing property "url" (string) (got "uri" instead)`,
+		},
+		{
+			"else", `{"properties":{"a":{"type":"integer"},"b":{"type":"string"}},"if":{"properties":{"a":{"const":1}},"required":["a"]},"else":{"required":["b"]}}`, `{"a":2}`,
+			`missing property "b" (string), wanted when "a" is 2`,
+		},
 		{"a number nobody can hold", `{"properties":{"a":{"minimum":1}}}`, JSONText(`{"a":` + strings.Repeat("9", 513) + `}`), `arguments are not valid JSON: at byte 5 expected a number of at most 512 characters`},
 		{"a schema without end", `{"$ref":"#"}`, `{}`, `does not fit the tool's schema`},
 		{"an unusable schema", `{"type":"strin"}`, `{}`, `the tool's own schema is unusable: arguments are an object, the schema's type is "strin"`},
@@ -257,9 +281,11 @@ func TestValidatorIsBoundedAndConcurrent(t *testing.T) {
 // The fast way may only confirm what the library confirms.
 func TestShapeAgreesWithTheLibrary(t *testing.T) {
 	t.Parallel()
-	schemas := []JSONText{readSchema, fileSchema, pingSchema, benchTool.Parameters,
+	schemas := []JSONText{
+		readSchema, fileSchema, pingSchema, benchTool.Parameters,
 		`{"type":["object","null"],"properties":{"a":{"type":["integer","null"],"minimum":-3},"b":{"enum":["x","y"]},"path":{"minLength":2,"maxLength":3},"files":{"items":{"type":"number","maximum":2}}}}`,
-		`{"properties":{"a":{"maximum":2,"minLength":1,"required":["z"]},"note":{"type":"boolean"},"limit":{"type":["string","number"]}},"required":["a"]}`}
+		`{"properties":{"a":{"maximum":2,"minLength":1,"required":["z"]},"note":{"type":"boolean"},"limit":{"type":["string","number"]}},"required":["a"]}`,
+	}
 	var compiledAll []*compiled
 	for _, s := range schemas {
 		c := compile(s)

@@ -6,9 +6,11 @@ import (
 )
 
 func benchCall() *Call {
-	return &Call{Run: "01890a5d-ac96-774b-bcce-b302099a8057", Turn: 3, Index: 1, Label: "call_abc", Tool: "reserve",
+	return &Call{
+		Run: "01890a5d-ac96-774b-bcce-b302099a8057", Turn: 3, Index: 1, Label: "call_abc", Tool: "reserve",
 		Args: benchArgs, Agent: "helper", Effect: EffectRead, Idempotent: true, TimeoutMS: 30_000,
-		Digest: strings.Repeat("0f", 32)}
+		Digest: strings.Repeat("0f", 32),
+	}
 }
 
 func BenchmarkEncode(b *testing.B) {

@@ -21,23 +21,35 @@ func payloads() map[string]Encodable {
 	principal := Principal{ID: "ada", Tenant: "acme", Scopes: []string{"files:read", "shell"}}
 	decision := Decision{Action: ActionInvalid, Rule: "structure", Text: "arguments must be an object, got array", Type: InvalidArguments}
 	return map[string]Encodable{
-		"call": &Call{Run: run, Turn: 3, Index: 1, Label: "call_1", Tool: "read_file", Source: "github", Args: `{"path":"go.mod"}`,
+		"call": &Call{
+			Run: run, Turn: 3, Index: 1, Label: "call_1", Tool: "read_file", Source: "github", Args: `{"path":"go.mod"}`,
 			Bound: `{"root":"/srv"}`, Agent: "helper", Principal: principal, Effect: EffectRead, Idempotent: true, TimeoutMS: 30_000,
-			Digest: Digest(nil), Depth: 1, Lineage: []string{"parent"}, Budget: Budget{Steps: 5, Tokens: 100_000, Cost: 0.25}},
+			Digest: Digest(nil), Depth: 1, Lineage: []string{"parent"}, Budget: Budget{Steps: 5, Tokens: 100_000, Cost: 0.25},
+		},
 		"call_minimal": &Call{Run: run, Tool: "ping", Args: "{}"},
-		"result": &Result{Run: run, Turn: 3, Index: 1, Output: `TOOL_ERROR: {"errorType":"Timeout"}`, Error: &Error{Type: Timeout, Message: "30 s"},
-			Blob: "ab", Size: 300_000, Worker: "w-1", Delivery: 2, QueuedMS: 5, StartedMS: 1_790_000_000_000, EndedMS: 1_790_000_000_123},
+		"result": &Result{
+			Run: run, Turn: 3, Index: 1, Output: `TOOL_ERROR: {"errorType":"Timeout"}`, Error: &Error{Type: Timeout, Message: "30 s"},
+			Blob: "ab", Size: 300_000, Worker: "w-1", Delivery: 2, QueuedMS: 5, StartedMS: 1_790_000_000_000, EndedMS: 1_790_000_000_123,
+		},
 		"result_minimal": &Result{Run: run, Turn: 1, OK: true, Output: "done"},
-		"turn": &Turn{N: 3, Own: 1, Say: 2, Fold: 1, Model: "gpt-x", Text: "I look.", Items: &Items{Provider: "anthropic", Data: []byte(`[{"type":"thinking"}]`)},
+		"turn": &Turn{
+			N: 3, Own: 1, Say: 2, Fold: 1, Model: "gpt-x", Text: "I look.", Items: &Items{Provider: "anthropic", Data: []byte(`[{"type":"thinking"}]`)},
 			Finish: FinishCalls, Usage: Usage{Input: 10, Output: 20, CacheRead: 3, CacheWrite: 4}, StartedMS: 1_790_000_000_000, EndedMS: 1_790_000_000_500,
 			Calls: []TurnCall{
-				{Label: "a", Tool: "read_file", Source: "github", Raw: `{ "path":"go.mod"}`, Args: `{"path":"go.mod"}`, Bound: `{"root":"/srv"}`, Queue: "files", Effect: EffectRead,
-					Idempotent: true, TimeoutMS: 1000, WithinMS: 2000, Digest: Digest(nil), Notes: []string{NoteUnwrapped}, Decision: Decision{Action: ActionAllow}},
+				{
+					Label: "a", Tool: "read_file", Source: "github", Raw: `{ "path":"go.mod"}`, Args: `{"path":"go.mod"}`, Bound: `{"root":"/srv"}`, Queue: "files", Effect: EffectRead,
+					Idempotent: true, TimeoutMS: 1000, WithinMS: 2000, Digest: Digest(nil), Notes: []string{NoteUnwrapped}, Decision: Decision{Action: ActionAllow},
+				},
 				{Label: "b", Tool: "x", Raw: "[]", Args: "{}", Queue: QueueNone, Decision: decision},
-			}},
-		"open": &Open{Kind: RunAgent, Agent: &AgentSpec{ID: "helper", Name: "Helper", Model: ModelSpec{Provider: "openai", Name: "gpt-x", Options: `{"temperature":0}`},
-			Instructions: "Help.", Tools: []string{"read_*"}, Limits: Limits{MaxSteps: 20, WallClockMS: 300_000, MaxTokens: 1_000_000}, Parallel: Parallel{Calls: true, Max: 4, TimeoutMS: 60_000}},
-			Chain: "cd", Principal: principal, Parent: &CallRef{Run: "parent", Turn: 1, Index: 2}, Trace: map[string]string{"traceparent": "00-1-2-01"}, AtMS: 1_790_000_000_000},
+			},
+		},
+		"open": &Open{
+			Kind: RunAgent, Agent: &AgentSpec{
+				ID: "helper", Name: "Helper", Model: ModelSpec{Provider: "openai", Name: "gpt-x", Options: `{"temperature":0}`},
+				Instructions: "Help.", Tools: []string{"read_*"}, Limits: Limits{MaxSteps: 20, WallClockMS: 300_000, MaxTokens: 1_000_000}, Parallel: Parallel{Calls: true, Max: 4, TimeoutMS: 60_000},
+			},
+			Chain: "cd", Principal: principal, Parent: &CallRef{Run: "parent", Turn: 1, Index: 2}, Trace: map[string]string{"traceparent": "00-1-2-01"}, AtMS: 1_790_000_000_000,
+		},
 		"open_minimal": &Open{Kind: RunCall},
 		"ctl":          &Ctl{Act: CtlStop, Instance: "o-1", Seq: 7, Why: "user", AtMS: 1_790_000_000_000},
 		"say":          &Say{Role: RoleUser, Text: "Grüße", Source: "mail-1", AtMS: 1_790_000_000_000},

@@ -84,9 +84,12 @@ func TestMessages(t *testing.T) {
 		}},
 		{"A12 long, illegal and repeated ids", []schema.Message{
 			user("go"),
-			{Role: "assistant", Calls: []schema.MessageCall{call(long, "{}"), call("grep:3", "{}")}}, tool(long, "1", false), tool("grep:3", "2", false),
-			{Role: "assistant", Calls: []schema.MessageCall{call("a", "{}")}}, tool("a", "3", false),
-			{Role: "assistant", Calls: []schema.MessageCall{call("a", "{}")}}, tool("a", "4", false),
+			{Role: "assistant", Calls: []schema.MessageCall{call(long, "{}"), call("grep:3", "{}")}},
+			tool(long, "1", false), tool("grep:3", "2", false),
+			{Role: "assistant", Calls: []schema.MessageCall{call("a", "{}")}},
+			tool("a", "3", false),
+			{Role: "assistant", Calls: []schema.MessageCall{call("a", "{}")}},
+			tool("a", "4", false),
 		}, []string{
 			say("user", txt("go")),
 			say("assistant", use(idRule.Fit(long), "{}")+","+use(idRule.Fit("grep:3"), "{}")), say("user", result(idRule.Fit(long), "1", "")+","+result(idRule.Fit("grep:3"), "2", "")),

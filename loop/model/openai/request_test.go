@@ -56,7 +56,8 @@ func TestRequest(t *testing.T) {
 		}, `[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"ping","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"write","arguments":"{}"}},{"id":"c","type":"function","function":{"name":"read","arguments":"{\"n\":1.50}"}}]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"b","content":"2"},{"role":"tool","tool_call_id":"c","content":"3"}]`},
 		{"A13 empty, missing and swapped results", []schema.Message{
 			{Role: "assistant", Text: "so", Calls: []schema.MessageCall{call("a", "x", "{}"), call("b", "x", "{}"), call("c", "x", "{}")}},
-			tool("c", "3", false), tool("b", "", true), {Role: "user", Text: "and?"},
+			tool("c", "3", false), tool("b", "", true),
+			{Role: "user", Text: "and?"},
 		}, `[{"role":"assistant","content":"so","tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"x","arguments":"{}"}},{"id":"c","type":"function","function":{"name":"x","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"(no result was recorded)"},{"role":"tool","tool_call_id":"b","content":"(no output)"},{"role":"tool","tool_call_id":"c","content":"3"},{"role":"user","content":"and?"}]`},
 		{"A22 bad bytes and lone surrogates", []schema.Message{
 			{Role: "assistant", Calls: []schema.MessageCall{call("a", "x", `{"p":"\ud99c","q":"\ud83d\ude42","r":"\\ud99c"}`)}},

@@ -75,8 +75,15 @@ func TestOutputsByPosition(t *testing.T) {
 		want        string
 		ok          bool
 	}{
-		{2, 0, "A <1>", true}, {2, 1, "", true}, {2, 2, "", false}, {3, 0, "pong", true},
-		{1, 0, "", false}, {4, 0, "", false}, {5, 0, "", false}, {0, 0, "", false}, {2, -1, "", false},
+		{2, 0, "A <1>", true},
+		{2, 1, "", true},
+		{2, 2, "", false},
+		{3, 0, "pong", true},
+		{1, 0, "", false},
+		{4, 0, "", false},
+		{5, 0, "", false},
+		{0, 0, "", false},
+		{2, -1, "", false},
 	}
 	for _, c := range cases {
 		if got, ok := one.Output(c.turn, c.index); got != c.want || ok != c.ok {
