@@ -60,7 +60,9 @@ bench-once: ## run each benchmark once, to see that it works
 	go test -run '^$$' -bench . -benchtime 1x $(PKGS)
 
 bench: ## measure beside the raw exchange, and write bench/results/
-	go run ./bench
+	@mkdir -p bench/results
+	go run ./bench run --out bench/results/calls.md
+	go run ./bench memory --out bench/results/memory.md
 
 ci: ## run all checks as CI does
 	bash .ci/run

@@ -43,15 +43,11 @@ type figures struct {
 }
 
 func (r runCmd) Run(ctx context.Context) error {
-	out := io.Writer(os.Stdout)
-	if r.Out != "" {
-		f, err := os.Create(r.Out)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		out = io.MultiWriter(os.Stdout, f)
+	out, end, err := output(r.Out)
+	if err != nil {
+		return err
 	}
+	defer end()
 	fmt.Fprintf(out, "# Jetcrew beside the raw exchange\n\n%s/%s, %d CPUs, %s; %d interleaved rounds, medians.\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), r.Rounds)
 	for _, once := range []bool{false, true} {
@@ -65,6 +61,18 @@ func (r runCmd) Run(ctx context.Context) error {
 		print(out, once, rows)
 	}
 	return nil
+}
+
+// output is standard output and, if there is a name, a file.
+func output(name string) (io.Writer, func(), error) {
+	if name == "" {
+		return os.Stdout, func() {}, nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return io.MultiWriter(os.Stdout, f), func() { _ = f.Close() }, nil
 }
 
 // compare measures the sides in turn, each against a server and a worker of its own.

@@ -10,8 +10,9 @@ import (
 // memoryCmd compares the resident memory of worker and orchestrator after a first part of the calls with that at the
 // end: many runs must leave nothing behind.
 type memoryCmd struct {
-	First int `default:"100000" help:"Calls before the first look."`
-	Total int `default:"1000000" help:"Calls before the second look."`
+	First int    `default:"100000" help:"Calls before the first look."`
+	Total int    `default:"1000000" help:"Calls before the second look."`
+	Out   string `help:"File to write the table to as well." type:"path"`
 }
 
 func (m memoryCmd) Run(ctx context.Context) error {
@@ -42,9 +43,14 @@ func (m memoryCmd) Run(ctx context.Context) error {
 		return err
 	}
 	o2, w2 := look()
-	fmt.Printf("| resident memory | after %d calls | after %d calls | ratio |\n|---|---|---|---|\n", m.First, m.Total)
-	fmt.Printf("| orchestrator | %.1f MiB | %.1f MiB | %.2f |\n", mib(o1), mib(o2), float64(o2)/float64(o1))
-	fmt.Printf("| worker | %.1f MiB | %.1f MiB | %.2f |\n", mib(w1), mib(w2), float64(w2)/float64(w1))
+	out, end, err := output(m.Out)
+	if err != nil {
+		return err
+	}
+	defer end()
+	fmt.Fprintf(out, "| resident memory | after %d calls | after %d calls | ratio |\n|---|---|---|---|\n", m.First, m.Total)
+	fmt.Fprintf(out, "| orchestrator | %.1f MiB | %.1f MiB | %.2f |\n", mib(o1), mib(o2), float64(o2)/float64(o1))
+	fmt.Fprintf(out, "| worker | %.1f MiB | %.1f MiB | %.2f |\n", mib(w1), mib(w2), float64(w2)/float64(w1))
 	return nil
 }
 
