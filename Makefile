@@ -58,6 +58,7 @@ fuzz-short: ## fuzz each target for a few seconds, two minutes in all
 
 bench-once: ## run each benchmark once, to see that it works
 	go test -run '^$$' -bench . -benchtime 1x $(PKGS)
+	go run ./bench run --rounds 1 --calls 50 --turns 3 --flood 500
 
 bench: ## measure beside the raw exchange, and write bench/results/
 	@mkdir -p bench/results
