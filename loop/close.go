@@ -14,8 +14,9 @@ const stateStopped = "stopped"
 // maxCloses bounds how often the close of a stopped run is tried again because another message came first.
 const maxCloses = 100
 
-// Close ends the run: it reads once more what others have done to it, then writes close, provided no message came that this process
-// has not seen (ErrUnanswered). It waits for an exchange under way. Closing a closed run does nothing.
+// Close ends the run: it reads once more what others have done to it, then writes close, provided no message waits for
+// an answer (ErrUnanswered). A second Close closes regardless of the messages that the first one knew. It waits for an
+// exchange under way. Closing a closed run does nothing.
 func (r *Run) Close(ctx context.Context) error {
 	if errors.Is(r.ended(), ErrClosed) {
 		return nil
@@ -31,11 +32,13 @@ func (r *Run) Close(ctx context.Context) error {
 	if err := r.catchUp(ctx); err != nil {
 		return r.errorf("close", err)
 	}
-	if r.state.Says() > seen {
+	if k := r.state.Says(); k > r.warned && (k > seen || r.state.Pending()) {
+		r.warned = k
 		return r.errorf("close", ErrUnanswered)
 	}
 	err := r.writeClose(ctx, r.lastReason())
 	if errors.Is(err, ErrUnanswered) {
+		r.warned = r.state.Says()
 		return r.errorf("close", err)
 	}
 	if err != nil {

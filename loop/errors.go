@@ -12,8 +12,8 @@ var (
 	ErrStopped = errors.New("the run was stopped")
 	// ErrClosed: the run is closed.
 	ErrClosed = errors.New("the run is closed")
-	// ErrUnanswered is returned by Close when a message came that this process had not seen. Work answers it; a second
-	// Close closes regardless.
+	// ErrUnanswered is returned by Close when a message waits for an answer. Work answers it; a second Close closes
+	// regardless.
 	ErrUnanswered = errors.New("a message came that is not answered")
 )
 

@@ -26,6 +26,7 @@ type Run struct {
 	events  emitter
 	unwatch func()
 	span    trace.Span // of the run, as long as this process has it
+	warned  int        // the last say of which a Close said that it waits; who holds the token of working has it
 
 	stopped, lost chan struct{} // closed when a stop, and when a newer owner or a close is heard
 	heardStop     sync.Once

@@ -144,24 +144,49 @@ func TestSayHeardInTheMiddleIsInTheNextTurn(t *testing.T) {
 	}
 }
 
-// TestRunAnswersWhatCameLate: a message that arrives while the answer is written keeps the run open.
+// TestRunAnswersWhatCameLate: a message that arrives while the answer is written keeps the run open, whether or not
+// it is heard before the close.
 func TestRunAnswersWhatCameLate(t *testing.T) {
 	t.Parallel()
-	r := newRig(looptest.Text("one"), looptest.Text("two"))
-	r.cfg.Bus = &deafBus{r.bus}
-	r.bus.Refuse = func(run string, key schema.Key, _ schema.Encodable) error {
-		if key == schema.AnswerKey(1) {
-			r.append(t, run, schema.SayKey(2), &schema.Say{Role: schema.RoleUser, Text: "wait"})
-		}
-		return nil
+	for _, heard := range []bool{false, true} {
+		t.Run(fmt.Sprintf("heard %t", heard), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(looptest.Text("one"), looptest.Text("two"))
+			if !heard {
+				r.cfg.Bus = &deafBus{r.bus}
+			}
+			r.bus.Refuse = func(run string, key schema.Key, _ schema.Encodable) error {
+				if key == schema.AnswerKey(1) {
+					r.append(t, run, schema.SayKey(2), &schema.Say{Role: schema.RoleUser, Text: "wait"})
+				}
+				return nil
+			}
+			agent, err := loop.New(r.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := agent.Run(t.Context(), "go")
+			if err != nil || answer.Text != "two" {
+				t.Errorf("answer %+v, %v", answer, err)
+			}
+			r.checkEvents(t)
+		})
 	}
-	agent, err := loop.New(r.cfg)
-	if err != nil {
+}
+
+// TestCloseSaysOnceThatAMessageWaits: the second close means it.
+func TestCloseSaysOnceThatAMessageWaits(t *testing.T) {
+	t.Parallel()
+	r := newRig()
+	run := r.start(t)
+	if err := run.Tell(t.Context(), "hello?"); err != nil {
 		t.Fatal(err)
 	}
-	answer, err := agent.Run(t.Context(), "go")
-	if err != nil || answer.Text != "two" {
-		t.Errorf("answer %+v, %v", answer, err)
+	if err := run.Close(t.Context()); !errors.Is(err, loop.ErrUnanswered) {
+		t.Errorf("first close: %v", err)
+	}
+	if err := run.Close(t.Context()); err != nil {
+		t.Errorf("second close: %v", err)
 	}
 	r.checkEvents(t)
 }
