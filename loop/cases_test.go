@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/jetcrew/jetcrew/loop"
 	"github.com/jetcrew/jetcrew/loop/looptest"
 	"github.com/jetcrew/jetcrew/loop/model"
 	"github.com/jetcrew/jetcrew/schema"
@@ -87,6 +89,49 @@ func TestA13FailingSiblingsHaveResults(t *testing.T) {
 		}
 		if open := countOpen(r.model.Requests()[1].Messages); answer.Text != "done" || open != 0 {
 			t.Errorf("answer %+v, %d results were missing", answer, open)
+		}
+	})
+}
+
+// TestA14EveryOutcomeInOneRound: whatever became of the six calls of a turn, the next request holds six results behind
+// it, in call order.
+func TestA14EveryOutcomeInOneRound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		outcomes := []string{"ok", "fail", "late", "blocked", "fail", "ok"}
+		asked := make([]schema.RawCall, len(outcomes))
+		for i, o := range outcomes {
+			asked[i] = schema.RawCall{Name: "same", Args: fmt.Sprintf(`{"as":%q,"i":%d}`, o, i)}
+		}
+		r := newRig(looptest.Calls(asked...), looptest.Text("done"))
+		r.tool("same", func(ctx context.Context, c *schema.Call) (string, error) {
+			switch {
+			case strings.Contains(string(c.Args), "fail"):
+				return "", errors.New("exit status 1")
+			case strings.Contains(string(c.Args), "late"):
+				<-ctx.Done()
+				return "", ctx.Err()
+			}
+			return string(c.Args), nil
+		})
+		r.cfg.Agent.Parallel = schema.Parallel{Calls: true, TimeoutMS: 1000}
+		r.cfg.Guards = []loop.Guard{decide(func(c *schema.TurnCall) schema.Decision {
+			if strings.Contains(string(c.Args), "blocked") {
+				return schema.Decision{Action: schema.ActionDeny, Text: "not today"}
+			}
+			return schema.Decision{}
+		})}
+		r.run(t)
+		msgs := r.model.Requests()[1].Messages
+		starts := []string{`{"as":"ok","i":0}`, "TOOL_ERROR: ", "TOOL_ERROR: ", "DENIED: not today", "TOOL_ERROR: ", `{"as":"ok","i":5}`}
+		if len(msgs) != 3+len(starts) || len(msgs[2].Calls) != len(starts) {
+			t.Fatalf("messages %+v", msgs)
+		}
+		for i, want := range starts {
+			m := msgs[3+i]
+			if m.Role != schema.RoleTool || m.Label != msgs[2].Calls[i].Label || !strings.HasPrefix(m.Text, want) {
+				t.Errorf("message %d: %+v, want the result of call %d, %q", 3+i, m, i, want)
+			}
 		}
 	})
 }

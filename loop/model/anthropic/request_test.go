@@ -48,6 +48,8 @@ func result(id, text, more string) string {
 	return fmt.Sprintf(`{"type":"tool_result","tool_use_id":%q,"content":[%s]%s}`, id, txt(text), more)
 }
 
+const isError = `,"is_error":true`
+
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 94)
@@ -72,7 +74,20 @@ func TestMessages(t *testing.T) {
 			tool("a", "1", false), tool("b", "", true), tool("c", "TOOL_ERROR: cancelled", true), user("and?"),
 		}, []string{
 			say("user", txt("go")), say("assistant", txt("so")+","+use("a", "{}")+","+use("b", "{}")+","+use("c", "{}")),
-			say("user", result("a", "1", "")+","+result("b", "(no output)", `,"is_error":true`)+","+result("c", "TOOL_ERROR: cancelled", `,"is_error":true`)+","+txt("and?")),
+			say("user", result("a", "1", "")+","+result("b", "(no output)", isError)+","+result("c", "TOOL_ERROR: cancelled", isError)+","+txt("and?")),
+		}},
+		{"A14 six calls of one function, whatever became of them, are one message of six results", []schema.Message{
+			user("go"),
+			{Role: "assistant", Calls: []schema.MessageCall{call("a", "{}"), call("b", "{}"), call("c", "{}"), call("d", "{}"), call("e", "{}"), call("f", "{}")}},
+			tool("a", "1", false), tool("b", "TOOL_ERROR: failed", true), tool("c", "TOOL_ERROR: timeout", true),
+			tool("d", "DENIED: no", true), tool("e", "TOOL_ERROR: failed", true), tool("f", "6", false),
+		}, []string{
+			say("user", txt("go")),
+			say("assistant", strings.Join([]string{use("a", "{}"), use("b", "{}"), use("c", "{}"), use("d", "{}"), use("e", "{}"), use("f", "{}")}, ",")),
+			say("user", strings.Join([]string{
+				result("a", "1", ""), result("b", "TOOL_ERROR: failed", isError), result("c", "TOOL_ERROR: timeout", isError),
+				result("d", "DENIED: no", isError), result("e", "TOOL_ERROR: failed", isError), result("f", "6", ""),
+			}, ",")),
 		}},
 		{"A02 null and A09 cut arguments", []schema.Message{
 			user("go"),
