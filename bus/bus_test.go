@@ -130,15 +130,34 @@ func TestCallsRunOnWorkersAndComeBack(t *testing.T) {
 func TestDeadlineOfACallNobodyTakes(t *testing.T) {
 	t.Parallel()
 	srv := server(t)
-	b := connect(t, srv)
+	b := connect(t, srv, func(c *bus.Config) { c.Grace = 100 * time.Millisecond })
 	b.Catalog()
 	for _, tool := range []string{"echo", "once" + runOnce} {
 		r, err := b.Dispatch(t.Context(), call(schema.NewID(), tool, 0), "nobody", 100*time.Millisecond)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.OK || r.Error.Type != schema.Timeout && r.Error.Type != schema.NoWorker {
+		if r.OK || r.Error.Type != schema.NoWorker {
 			t.Errorf("%s: %+v", tool, r)
+		}
+	}
+}
+
+// TestStopOfACallThatRuns: whoever reads the result learns that the caller ended it.
+func TestStopOfACallThatRuns(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b, g := connect(t, srv), newDoor()
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 2, Tools: toolbox{"wait": g.run, "wait" + runOnce: g.run}})
+	for _, tool := range []string{"wait", "wait" + runOnce} {
+		ctx, stop := context.WithCancel(t.Context())
+		go func() {
+			<-g.started
+			stop()
+		}()
+		r, err := b.Dispatch(ctx, call(schema.NewID(), tool, 0), "test", time.Minute)
+		if err != nil || r.OK || r.Error.Type != schema.Cancelled || !strings.Contains(r.Error.Message, "the caller does not want it any more") {
+			t.Errorf("%s: %+v, %v", tool, r, err)
 		}
 	}
 }

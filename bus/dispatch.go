@@ -67,7 +67,7 @@ func (o *owner) settle(ctx context.Context) (schema.Result, error) {
 		case doGiveUp:
 			ev, err = o.write(false)
 		case doCancel:
-			o.bus.sendCancel(o.call.Run, string(o.state.fail), o.call)
+			o.bus.sendCancel(o.call, o.ended())
 			ev, err = o.wait(ctx)
 		default:
 			ev, err = o.wait(ctx)
@@ -258,17 +258,27 @@ func (o *owner) read(ctx context.Context) (ownerEvent, error) {
 	return evSettled, nil
 }
 
+// ended says for the workers why the call is cancelled.
+func (o *owner) ended() string {
+	if o.stopped.IsZero() {
+		return "its deadline has passed"
+	}
+	return "the caller does not want it any more"
+}
+
+// why says for the model what the owner's own result means.
 func (o *owner) why() string {
 	switch o.state.fail {
 	case schema.Timeout:
+		missed := "not started"
 		if !o.state.runOnce {
-			return fmt.Sprintf("no result within %v", o.within)
+			missed = "no result" // nobody says whether it started
 		}
 		if !o.bus.served(o.queue, o.call.Tool) {
 			o.state.fail = schema.NoWorker
-			return fmt.Sprintf("no worker of queue %q has the tool; not started within %v", o.queue, o.within)
+			return fmt.Sprintf("no worker of queue %q has the tool; %s within %v", o.queue, missed, o.within)
 		}
-		return fmt.Sprintf("not started within %v", o.within)
+		return fmt.Sprintf("%s within %v", missed, o.within)
 	case schema.Cancelled:
 		return "cancelled by the caller"
 	case schema.QueueFull:

@@ -7,6 +7,8 @@ import "github.com/jetcrew/jetcrew/schema"
 //	waiting ──deadline, stop, queue full──► claiming ──refused: it began──► cancelling ──grace──► giving up
 //	   │  (an idempotent call has no begin: it goes to cancelling at once)      │
 //	   └────────────── a result fact ends every phase ─────────────────────────┘
+//
+// A copy that the full stream refused, of a call that has begun, changes nothing: back to waiting.
 type ownerPhase int
 
 const (
@@ -58,8 +60,7 @@ func (s *ownerState) on(ev ownerEvent) ownerAction {
 	case s.phase == phaseWaiting:
 		return s.onWaiting(ev)
 	case s.phase == phaseClaiming && ev == evGuarded:
-		s.phase, s.fail = phaseCancelling, schema.OutcomeUnknown
-		return doCancel
+		return s.onBegun()
 	case s.phase == phaseCancelling && ev == evRepeat:
 		return doCancel
 	case s.phase == phaseCancelling && ev == evGrace:
@@ -88,5 +89,25 @@ func (s *ownerState) onWaiting(ev ownerEvent) ownerAction {
 		return doClaim
 	}
 	s.phase = phaseCancelling
-	return doCancel
+	return s.cancel()
+}
+
+// onBegun goes on with a run-once call whose claim was refused.
+func (s *ownerState) onBegun() ownerAction {
+	if s.fail == schema.QueueFull {
+		s.phase, s.fail = phaseWaiting, ""
+		return doWait
+	}
+	ended := s.cancel()
+	s.phase, s.fail = phaseCancelling, schema.OutcomeUnknown
+	return ended
+}
+
+// cancel says a stop at once. At its deadline a call's worker ends it by itself: a hint that came a moment before
+// would make a Cancelled of its Timeout, so the first one waits for evRepeat.
+func (s *ownerState) cancel() ownerAction {
+	if s.fail == schema.Cancelled {
+		return doCancel
+	}
+	return doWait
 }

@@ -27,18 +27,21 @@ func TestOwnerRules(t *testing.T) {
 			{evPublished, doWait}, {evDeadline, doClaim}, {evSettled, doReturn},
 		}, schema.Timeout},
 		"run-once, begun at its deadline": {true, []step{
-			{evPublished, doWait}, {evDeadline, doClaim}, {evGuarded, doCancel}, {evRepeat, doCancel}, {evGrace, doGiveUp}, {evSettled, doReturn},
+			{evPublished, doWait}, {evDeadline, doClaim}, {evGuarded, doWait}, {evRepeat, doCancel}, {evGrace, doGiveUp}, {evSettled, doReturn},
 		}, schema.OutcomeUnknown},
 		"idempotent at its deadline gets the grace": {false, []step{
-			{evPublished, doWait}, {evDeadline, doCancel}, {evGrace, doGiveUp}, {evSettled, doReturn},
+			{evPublished, doWait}, {evDeadline, doWait}, {evRepeat, doCancel}, {evGrace, doGiveUp}, {evSettled, doReturn},
 		}, schema.Timeout},
 		"run-once, stopped before it began": {true, []step{{evPublished, doWait}, {evStop, doClaim}, {evSettled, doReturn}}, schema.Cancelled},
 		"run-once, stopped while it runs":   {true, []step{{evPublished, doWait}, {evStop, doClaim}, {evGuarded, doCancel}, {evSettled, doReturn}}, schema.OutcomeUnknown},
 		"idempotent, stopped":               {false, []step{{evPublished, doWait}, {evStop, doCancel}, {evRepeat, doCancel}, {evSettled, doReturn}}, schema.Cancelled},
 		"queue full":                        {true, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull},
-		"queue full, idempotent":            {false, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull},
-		"stopped before it was sent":        {false, []step{{evUnsent, doClaim}, {evSettled, doReturn}}, schema.Cancelled},
-		"too large":                         {false, []step{{evTooLarge, doClaim}, {evSettled, doReturn}}, schema.TooLarge},
+		"queue full for another copy of what has begun": {true, []step{
+			{evPublished, doWait}, {evFull, doClaim}, {evGuarded, doWait}, {evDeadline, doClaim}, {evGuarded, doWait}, {evGrace, doGiveUp}, {evSettled, doReturn},
+		}, schema.OutcomeUnknown},
+		"queue full, idempotent":     {false, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull},
+		"stopped before it was sent": {false, []step{{evUnsent, doClaim}, {evSettled, doReturn}}, schema.Cancelled},
+		"too large":                  {false, []step{{evTooLarge, doClaim}, {evSettled, doReturn}}, schema.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ownerState{runOnce: tt.runOnce}

@@ -39,13 +39,9 @@ type Progress struct {
 	Worker string `msgpack:"worker,omitempty" json:"worker,omitempty"` // instance
 }
 
-// sendCancel tells the workers; call nil means all calls of the run.
-func (b *Bus) sendCancel(run, reason string, call *schema.Call) {
-	c := &Cancel{Reason: reason}
-	if call != nil {
-		c.Turn, c.Index = &call.Turn, &call.Index
-	}
-	b.send(b.names.cancel(run), c)
+// sendCancel tells the workers to end a call.
+func (b *Bus) sendCancel(call *schema.Call, reason string) {
+	b.send(b.names.cancel(call.Run), &Cancel{Reason: reason, Turn: &call.Turn, Index: &call.Index})
 }
 
 // send publishes a core message. What cannot be sent is logged: the protocol does not lean on it.
