@@ -88,6 +88,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	b := &Bus{cfg: cfg, names: names{cfg.Prefix}, log: cfg.Logger, feeds: map[string]*feed{}, changed: make(chan struct{}, 1)}
 	b.workTemplate = cfg.Prefix + ".work.{queue}.{lane}"
 	b.table.entries = map[callID]*entry{}
+	b.clock.moved = make(chan struct{}, 1)
 	b.life, b.stop = context.WithCancel(context.Background())
 	if b.nc, err = nats.Connect(cfg.URL, b.options()...); err != nil {
 		return nil, fmt.Errorf("connect bus: %s: %w", shown(cfg.URL), err)
@@ -124,7 +125,10 @@ func (b *Bus) setUp(ctx context.Context) (err error) {
 	if err := b.ensureStreams(ctx); err != nil {
 		return err
 	}
-	if err := b.clock.sync(ctx, b); err != nil {
+	if err := b.listenLeader(); err != nil {
+		return err
+	}
+	if err := b.clock.sync(ctx, b); err != nil { // its answers say that the server knows of the subscription too
 		return err
 	}
 	if err := b.listenAcks(); err != nil {
@@ -164,6 +168,7 @@ func (b *Bus) options() []nats.Option {
 func (b *Bus) reconnected() {
 	b.log.Info("bus reconnected")
 	b.acks.expire(time.Now().Add(2 * publishTimeout))
+	b.clock.ask()
 	b.poke()
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 const (
@@ -14,17 +16,26 @@ const (
 )
 
 // clock follows the clock of the work stream's leader. Deadlines are written and read on it, so that the clocks of
-// orchestrators and workers need not agree.
+// orchestrators and workers need not agree. It is read again every clockEvery, after a reconnect and when the stream
+// has a new leader.
 type clock struct {
-	offset atomic.Int64 // nanoseconds to add to the local clock
-	spread atomic.Int64 // uncertainty: half of the best round trip, nanoseconds
+	offset atomic.Int64  // nanoseconds to add to the local clock; the error is up to half of the best round trip
+	moved  chan struct{} // buffered 1: somebody else's clock counts now
 }
 
 func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
 
-// sync asks the leader for its time and keeps the sample with the shortest round trip.
+// ask has the clock read again soon.
+func (c *clock) ask() {
+	select {
+	case c.moved <- struct{}{}:
+	default:
+	}
+}
+
+// sync asks the leader for its time and takes the sample with the shortest round trip.
 func (c *clock) sync(ctx context.Context, b *Bus) error {
-	best := time.Duration(-1)
+	best, offset := time.Duration(-1), time.Duration(0)
 	var lastErr error
 	for range clockSamples {
 		start := time.Now()
@@ -35,14 +46,13 @@ func (c *clock) sync(ctx context.Context, b *Bus) error {
 		}
 		trip := time.Since(start)
 		if best < 0 || trip < best {
-			best = trip
-			c.offset.Store(int64(ts.Sub(start.Add(trip / 2))))
-			c.spread.Store(int64(trip / 2))
+			best, offset = trip, ts.Sub(start.Add(trip/2))
 		}
 	}
 	if best < 0 {
 		return fmt.Errorf("read the server's clock: %w", lastErr)
 	}
+	c.offset.Store(int64(offset))
 	return nil
 }
 
@@ -72,9 +82,16 @@ func (c *clock) keep(ctx context.Context, b *Bus) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-c.moved:
 		}
 		if err := c.sync(ctx, b); err != nil && ctx.Err() == nil {
 			b.log.Warn("server clock", "error", err)
 		}
 	}
+}
+
+// listenLeader hears when the work stream gets another leader.
+func (b *Bus) listenLeader() error {
+	_, err := b.nc.Subscribe("$JS.EVENT.ADVISORY.STREAM.LEADER_ELECTED."+b.names.work(), func(*nats.Msg) { b.clock.ask() })
+	return err
 }
