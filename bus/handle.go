@@ -135,12 +135,10 @@ func (d *delivery) admission(ctx context.Context, present *entry) (admission, er
 		return a, err
 	}
 	a.hasResult = result != nil
-	if int(d.delivery) > d.worker.Attempts {
-		backs, err := d.bus.countBacks(ctx, d.call, d.worker.Queue, d.seq)
-		if err != nil {
+	if d.attempts > d.worker.Attempts {
+		if d.attempts, err = d.countAttempts(ctx); err != nil {
 			return a, err
 		}
-		d.attempts = int(d.delivery) - backs
 	}
 	a.attempts = d.attempts
 	return a, nil

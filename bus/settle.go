@@ -262,11 +262,32 @@ func (d *delivery) reply(word []byte) {
 	}
 }
 
-// countBacks counts the hand-backs of a WORK sequence.
-func (b *Bus) countBacks(ctx context.Context, c *schema.Call, queue string, seq uint64) (int, error) {
+// countAttempts counts the deliveries that were not given back, this one included. What the reading lacks may be there
+// all the same, so before they are more than the limit the leader is asked about each.
+func (d *delivery) countAttempts(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	filter := strings.TrimSuffix(b.names.fact(c.Run, schema.BackKey(c.Turn, c.Index, queue, seq, 0)), "0") + "*"
-	facts, err := b.multiGet(ctx, []string{filter})
-	return len(facts), err
+	key := func(n uint64) schema.Key { return schema.BackKey(d.call.Turn, d.call.Index, d.worker.Queue, d.seq, n) }
+	facts, err := d.bus.multiGet(ctx, []string{strings.TrimSuffix(d.bus.names.fact(d.call.Run, key(0)), "0") + "*"})
+	if err != nil {
+		return 0, err
+	}
+	backs := make(map[uint64]bool, len(facts))
+	for _, f := range facts {
+		backs[f.Key.Delivery] = true
+	}
+	attempts := int(d.delivery) - len(backs)
+	for n := uint64(1); n < d.delivery && attempts > d.worker.Attempts; n++ {
+		if backs[n] {
+			continue
+		}
+		back, err := d.bus.lookFact(ctx, d.call.Run, key(n))
+		if err != nil {
+			return 0, err
+		}
+		if back != nil {
+			attempts--
+		}
+	}
+	return attempts, nil
 }
