@@ -37,6 +37,9 @@ func (d *demand) want() int {
 
 func (d *demand) delivered() { d.running++; d.asked = max(0, d.asked-1) }
 
+// late takes a message that an earlier subscription had asked for: nothing of what is owed now has come.
+func (d *demand) late() { d.running++ }
+
 func (d *demand) finished() { d.running-- }
 
 // expired takes back n messages of a request that ended unserved.
@@ -145,6 +148,25 @@ func (p *puller) watch(ctx context.Context) error {
 	}
 	p.created = true
 	return p.start()
+}
+
+// take counts a message and tells whether it is a delivery. What an earlier subscription still passed on is worked on
+// too, but says nothing about the requests of this one.
+func (p *puller) take(m *nats.Msg) bool {
+	late := m.Sub != p.sub
+	switch {
+	case !isDelivery(m):
+		if !late {
+			p.status(m)
+		}
+		return false
+	case late:
+		p.demand.late()
+	default:
+		p.alive = time.Now()
+		p.demand.delivered()
+	}
+	return true
 }
 
 // isDelivery tells a message of the stream from a status.

@@ -172,3 +172,28 @@ func TestBackoffEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+// TestB01LateMessages: after a new subscription, what comes of the old one takes a slot and pays no request.
+func TestB01LateMessages(t *testing.T) {
+	t.Parallel()
+	old, sub := &nats.Subscription{}, &nats.Subscription{}
+	p := &puller{sub: sub, demand: demand{slots: 4, running: 1, asked: 3}}
+	delivery := func(s *nats.Subscription) *nats.Msg { return &nats.Msg{Sub: s, Data: []byte("{}")} }
+	over := &nats.Msg{Sub: old, Header: nats.Header{"Status": {"408"}, "Nats-Pending-Messages": {"3"}}}
+	for _, step := range []struct {
+		msg  *nats.Msg
+		is   bool
+		want demand
+	}{
+		{delivery(old), true, demand{slots: 4, running: 2, asked: 3}},
+		{over, false, demand{slots: 4, running: 2, asked: 3}},
+		{delivery(sub), true, demand{slots: 4, running: 3, asked: 2}},
+	} {
+		if is := p.take(step.msg); is != step.is || p.demand != step.want {
+			t.Errorf("delivery %t, %+v; want %t, %+v", is, p.demand, step.is, step.want)
+		}
+	}
+	if n := p.demand.want(); n != 0 {
+		t.Errorf("asks for %d more", n)
+	}
+}

@@ -129,13 +129,9 @@ func (s *service) run(ctx context.Context) error {
 }
 
 func (s *service) got(m *nats.Msg) {
-	p := s.puller
-	if !isDelivery(m) {
-		p.status(m)
+	if !s.puller.take(m) {
 		return
 	}
-	p.alive = time.Now()
-	p.demand.delivered()
 	s.open.Add(1)
 	select {
 	case s.jobs <- m:
