@@ -219,39 +219,64 @@ func BenchmarkDispatch(bm *testing.B) {
 	})
 }
 
-// TestFactsOfALongRun reads more facts than one request may match.
+// TestFactsOfALongRun reads more facts than one request may match, also of one turn and of one kind.
 func TestFactsOfALongRun(t *testing.T) {
 	t.Parallel()
-	b := connect(t, server(t))
-	run := schema.NewID()
-	var last uint64
-	write := func(key schema.Key, p schema.Encodable) {
-		seq, err := b.Append(t.Context(), run, key, p, schema.Key{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		last = seq
+	for _, c := range []struct {
+		name                 string
+		turns, results, says int
+	}{
+		{"many turns", 20, 60, 0},
+		{"a turn with many calls", 1, 1100, 0},
+		{"many messages", 1, 1, 1100},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := connect(t, server(t))
+			run, other := schema.NewID(), schema.NewID()
+			var last uint64
+			write := func(key schema.Key, p schema.Encodable) {
+				seq, err := b.Append(t.Context(), run, key, p, schema.Key{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = seq
+			}
+			write(schema.OpenKey(), &schema.Open{Kind: schema.RunAgent})
+			for k := 1; k <= c.says; k++ {
+				write(schema.SayKey(k), &schema.Say{Role: schema.RoleUser, Text: "hello"})
+			}
+			for n := 1; n <= c.turns; n++ {
+				write(schema.TurnKey(n), &schema.Turn{N: n})
+				for i := range c.results {
+					write(schema.ResultKey(n, i, "test"), &schema.Result{Run: run, Turn: n, Index: i})
+				}
+				if _, err := b.Append(t.Context(), other, schema.TurnKey(n), &schema.Turn{N: n}, schema.Key{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(schema.CtlKey(1), &schema.Ctl{Act: schema.CtlOwn})
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			checkFacts(ctx, t, b, run, last, 2+c.says+c.turns*(1+c.results))
+			checkFacts(ctx, t, b, run, last, 1+c.says, schema.KindCtl, schema.KindSay)
+		})
 	}
-	write(schema.OpenKey(), &schema.Open{Kind: schema.RunAgent})
-	write(schema.CtlKey(1), &schema.Ctl{Act: schema.CtlOwn})
-	want := 2
-	for n := 1; n <= 20; n++ {
-		write(schema.TurnKey(n), &schema.Turn{N: n})
-		for i := range 60 {
-			write(schema.ResultKey(n, i, "test"), &schema.Result{Run: run, Turn: n, Index: i})
-		}
-		want += 61
-	}
-	facts, err := b.Facts(t.Context(), run, last)
+}
+
+// checkFacts reads the facts of a run and wants so many, in stored order.
+func checkFacts(ctx context.Context, t *testing.T, b *bus.Bus, run string, last uint64, want int, kinds ...schema.Kind) {
+	t.Helper()
+	facts, err := b.Facts(ctx, run, last, kinds...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(facts) != want || facts[len(facts)-1].Seq != last {
 		t.Errorf("%d facts up to %d, want %d up to %d", len(facts), facts[len(facts)-1].Seq, want, last)
 	}
-	for i := 1; i < len(facts); i++ {
-		if facts[i].Seq <= facts[i-1].Seq {
-			t.Fatalf("facts out of order at %d", i)
+	for i := range facts {
+		if facts[i].Run != run || i > 0 && facts[i].Seq <= facts[i-1].Seq {
+			t.Fatalf("fact %d, %+v: of another run or out of order", i, facts[i].Key)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -125,7 +124,7 @@ func (b *Bus) Facts(ctx context.Context, run string, upto uint64, kinds ...schem
 	}
 }
 
-// readFacts asks for the facts at once, and turn by turn when they are more than one request may match.
+// readFacts asks for the facts at once, and page by page when they are more than one request may match.
 func (b *Bus) readFacts(ctx context.Context, run string, kinds []schema.Kind) ([]schema.Fact, error) {
 	wanted := []string{b.names.facts(run)}
 	if len(kinds) > 0 {
@@ -135,22 +134,12 @@ func (b *Bus) readFacts(ctx context.Context, run string, kinds []schema.Kind) ([
 	if !errors.Is(err, errTooMany) {
 		return facts, err
 	}
-	facts, err = b.readByTurn(ctx, run)
+	facts, err = b.pages(ctx, b.names.facts(run))
 	if len(kinds) > 0 {
 		facts = slices.DeleteFunc(facts, func(f schema.Fact) bool { return !slices.Contains(kinds, f.Key.Kind) })
 	}
 	return facts, err
 }
-
-// The kinds of facts: those of the run itself, and those that a turn has any number of.
-var (
-	runKinds = []schema.Kind{
-		schema.KindOpen, schema.KindClose, schema.KindCtl, schema.KindSay, schema.KindTurn, schema.KindFold, schema.KindAnswer,
-	}
-	turnKinds = []schema.Kind{
-		schema.KindSent, schema.KindBegin, schema.KindBack, schema.KindAsk, schema.KindVerdict, schema.KindResult, schema.KindView,
-	}
-)
 
 // filters returns the subjects of the facts of each kind.
 func (b *Bus) filters(run string, kinds ...schema.Kind) []string {
@@ -163,37 +152,6 @@ func (b *Bus) filters(run string, kinds ...schema.Kind) []string {
 		}
 	}
 	return fs
-}
-
-// readByTurn reads the facts of the run itself, kind by kind, then those of each turn.
-func (b *Bus) readByTurn(ctx context.Context, run string) ([]schema.Fact, error) {
-	var facts []schema.Fact
-	turns := 0
-	for _, kind := range runKinds {
-		got, err := b.multiGet(ctx, b.filters(run, kind))
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range got {
-			if f.Key.Kind == schema.KindTurn {
-				turns = max(turns, f.Key.N)
-			}
-		}
-		facts = append(facts, got...)
-	}
-	for n := 1; n <= turns; n++ {
-		page := b.filters(run, turnKinds...)
-		for i := range page {
-			page[i] = fmt.Sprintf("%s%d.>", strings.TrimSuffix(page[i], ">"), n)
-		}
-		got, err := b.multiGet(ctx, page)
-		if err != nil {
-			return nil, err
-		}
-		facts = append(facts, got...)
-	}
-	slices.SortFunc(facts, func(x, y schema.Fact) int { return cmp.Compare(x.Seq, y.Seq) })
-	return facts, nil
 }
 
 // fact reads a stored message, or its republished copy, as a fact.

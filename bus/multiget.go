@@ -16,47 +16,78 @@ import (
 // errTooMany: the filters match more than the server answers at once, 1,024 subjects or its limit of pending bytes.
 var errTooMany = errors.New("too many facts for one request")
 
-// getPending is how many messages of an answer may wait to be read: one answer is never longer.
-const getPending = 1024 + 1
+const (
+	pageSize  = 1024     // messages of one answer at most
+	pageBytes = 16 << 20 // of the answer that is one page of many: less than a server lets wait for one client
+)
 
 // multiGet reads the newest message of each subject that the filters match, in stored order, from whichever replica
-// answers: what it finds is there, what it does not find may be there all the same. (The client library's own form
-// allocates half a megabyte for each request.)
+// answers: what it finds is there, what it does not find may be there all the same.
 func (b *Bus) multiGet(ctx context.Context, filters []string) ([]schema.Fact, error) {
-	body, err := json.Marshal(map[string][]string{"multi_last": filters})
-	if err != nil {
-		return nil, err
+	p, err := b.directGet(ctx, map[string]any{"multi_last": filters})
+	if err == nil && p.more {
+		err = errTooMany
 	}
-	msgs := make(chan *nats.Msg, getPending)
+	return p.facts, err
+}
+
+// pages reads all messages that one filter matches, in stored order, page by page and however many they are. Pages of
+// several replicas fit together: each has a beginning of the stream without a gap.
+func (b *Bus) pages(ctx context.Context, filter string) ([]schema.Fact, error) {
+	var facts []schema.Fact
+	for from := uint64(1); ; {
+		p, err := b.directGet(ctx, map[string]any{"next_by_subj": filter, "seq": from, "batch": pageSize, "max_bytes": pageBytes})
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, p.facts...)
+		if !p.more {
+			return facts, nil
+		}
+		from = max(from, p.last) + 1
+	}
+}
+
+// page is the answer to a direct get.
+type page struct {
+	facts []schema.Fact
+	last  uint64 // sequence of its last message
+	more  bool   // messages match that are not in it
+}
+
+// directGet asks for several stored messages. (The client library's own form allocates half a megabyte for each
+// request.)
+func (b *Bus) directGet(ctx context.Context, request map[string]any) (p page, err error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return p, err
+	}
+	msgs := make(chan *nats.Msg, pageSize+1)
 	inbox := nats.NewInbox()
 	sub, err := b.nc.ChanSubscribe(inbox, msgs)
 	if err != nil {
-		return nil, fmt.Errorf("read facts: %w", err)
+		return p, fmt.Errorf("read facts: %w", err)
 	}
 	defer sub.Unsubscribe() //nolint:errcheck // fails only on a closed connection
 	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+b.names.runs(), inbox, body); err != nil {
-		return nil, fmt.Errorf("read facts: %w", err)
+		return p, fmt.Errorf("read facts: %w", err)
 	}
-	var facts []schema.Fact
-	pending := "0"
 	for {
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("read facts: %w", ctx.Err())
+			return p, fmt.Errorf("read facts: %w", ctx.Err())
 		case m := <-msgs:
 			switch status := m.Header.Get("Status"); status {
 			case "":
-				pending = m.Header.Get("Nats-Num-Pending")
-				facts = b.appendFact(facts, m)
+				p.more = m.Header.Get("Nats-Num-Pending") != "0"
+				p.last, _ = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+				p.facts = b.appendFact(p.facts, m)
 			case "204", "404": // the end; nothing
-				if pending != "0" {
-					return nil, errTooMany
-				}
-				return facts, nil
+				return p, nil
 			case "413":
-				return nil, errTooMany
+				return p, errTooMany
 			default:
-				return nil, fmt.Errorf("read facts: the server answers %s %s", status, m.Header.Get("Description"))
+				return p, fmt.Errorf("read facts: the server answers %s %s", status, m.Header.Get("Description"))
 			}
 		}
 	}
