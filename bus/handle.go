@@ -20,6 +20,7 @@ type delivery struct {
 	msg      *nats.Msg
 	call     *schema.Call
 	tool     schema.Tool
+	received time.Time // local clock
 	deadline time.Time // local clock
 	entry    *entry
 	cancel   context.CancelCauseFunc
@@ -33,7 +34,7 @@ func (s *service) read(m *nats.Msg) (*delivery, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &delivery{service: s, origin: o, msg: m, attempts: int(o.delivery)}
+	d := &delivery{service: s, origin: o, msg: m, received: time.Now(), attempts: int(o.delivery)}
 	if d.call, err = schema.DecodeCall(m.Data); err != nil {
 		return d, err
 	}

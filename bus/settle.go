@@ -152,7 +152,9 @@ func (d *delivery) bury(reason string) {
 		return
 	}
 	d.bus.log.Warn("message given up", "queue", d.worker.Queue, "seq", d.seq, "reason", reason)
-	d.reply(ackTerm)
+	if d.held() { // else it comes again
+		d.reply(ackTerm)
+	}
 }
 
 // begun handles a run-once call that somebody began: its worker is asked until it answers, its result is there, or it
@@ -247,12 +249,17 @@ func (d *delivery) back(reason string, delay time.Duration) {
 	d.nak(delay)
 }
 
-// nak gives a delivery back. Without contact the message may be somebody else's by now, so nothing is sent.
+// nak gives a delivery back, if it is still this process's.
 func (d *delivery) nak(delay time.Duration) {
-	if d.bus.nc.IsConnected() {
+	if d.held() {
 		d.reply(nakAfter(delay))
 	}
 }
+
+// held tells whether there was contact to the server all the time. After a break the message may be somebody else's by
+// now: a nak would deliver it once more, a termination would take it away from who works on it. A result and an
+// acknowledgement do no harm.
+func (d *delivery) held() bool { return d.bus.nc.IsConnected() && !d.bus.brokenSince(d.received) }
 
 func (d *delivery) ack() { d.reply(ackDone) }
 
