@@ -17,7 +17,7 @@ const readyWithin = 10 * time.Second
 
 // Config says how the server runs.
 type Config struct {
-	Dir    string // where JetStream keeps its files; empty: a temporary directory that Stop removes
+	Dir    string // where JetStream keeps its files, for one server at a time; empty: a temporary directory that Stop removes
 	Port   int    // port on 127.0.0.1 for other processes; 0: a free one
 	Silent bool   // do not listen at all: only this process reaches the server
 	Token  string // what clients must know to connect; empty: everybody on this machine may
@@ -28,6 +28,7 @@ type Server struct {
 	srv   *server.Server
 	token string
 	temp  string // to be removed
+	lock  *os.File
 	once  sync.Once
 }
 
@@ -40,6 +41,11 @@ func Start(cfg Config) (*Server, error) {
 			return nil, fmt.Errorf("start embedded server: %w", err)
 		}
 		cfg.Dir, s.temp = dir, dir
+	}
+	var err error
+	if s.lock, err = lock(cfg.Dir); err != nil {
+		s.clean()
+		return nil, fmt.Errorf("start embedded server in %s: %w", cfg.Dir, err)
 	}
 	port := cfg.Port
 	if port == 0 {
@@ -58,7 +64,7 @@ func Start(cfg Config) (*Server, error) {
 	srv.Start()
 	if !srv.ReadyForConnections(readyWithin) {
 		s.Stop()
-		return nil, fmt.Errorf("start embedded server in %s: not ready within %v; is the directory or the port in use?", cfg.Dir, readyWithin)
+		return nil, fmt.Errorf("start embedded server in %s: not ready within %v; is the port in use?", cfg.Dir, readyWithin)
 	}
 	if !srv.JetStreamEnabled() {
 		s.Stop()
@@ -96,6 +102,9 @@ func (s *Server) Stop() {
 }
 
 func (s *Server) clean() {
+	if s.lock != nil {
+		_ = s.lock.Close() // nothing was written to it
+	}
 	if s.temp != "" {
 		_ = os.RemoveAll(s.temp) // it is under the system's temporary directory, which somebody else cleans too
 	}
