@@ -61,7 +61,8 @@ func New(cfg Config) *View {
 	cfg = cfg.withDefaults()
 	v := &View{cfg: cfg, style: NewStyle(cfg.Out)}
 	v.board.reset(0)
-	v.lines = lines{style: v.style, board: &v.board, name: cfg.Name, width: func() int { return Width(cfg.Out) }}
+	name := func(instance string) string { return flat(cfg.Name(instance)) } // an instance is what a stranger says
+	v.lines = lines{style: v.style, board: &v.board, name: name, width: func() int { return Width(cfg.Out) }}
 	v.Resume()
 	return v
 }

@@ -57,6 +57,26 @@ func TestAutoIsPlainForAPipe(t *testing.T) {
 	}
 }
 
+// TestWorkerCannotSteerTheTerminal: progress and results come with an id that anybody may have written.
+func TestWorkerCannotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	v := New(Config{Out: &out, Format: Plain, Name: ShortID})
+	play(v)
+	v.Working(1, 0, "\x1b]0;x\a\n")
+	for _, e := range script() {
+		if e.Result != nil {
+			e.Result.Worker = "x\u00e9\x1b[2J\xff"
+		}
+		v.Event(e)
+		v.Working(1, 1, "\x1b[2J\r")
+	}
+	v.Close()
+	if strings.ContainsFunc(out.String(), func(r rune) bool { return r < 0x20 && r != '\n' || isC1(r) }) {
+		t.Errorf("control characters in %q", out.String())
+	}
+}
+
 func TestEachJSONLineIsAnObject(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
