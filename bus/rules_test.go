@@ -197,3 +197,13 @@ func TestB01LateMessages(t *testing.T) {
 		t.Errorf("asks for %d more", n)
 	}
 }
+
+func TestB12ResultIsKeptUntilTheDeadline(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for left, want := range map[time.Duration]time.Duration{5 * time.Minute: 5 * time.Minute, -time.Second: time.Minute} {
+		if got := (&delivery{deadline: now.Add(left)}).patience(now); got != want {
+			t.Errorf("%v before the deadline: %v, want %v", left, got, want)
+		}
+	}
+}

@@ -50,11 +50,15 @@ func (d *delivery) finishAsync(r schema.Result) (later bool) {
 // finishAgain takes a result whose first publish went wrong to its end.
 func (d *delivery) finishAgain(subject string, data []byte, err error) {
 	defer d.release()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.work), writeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.work), d.patience(time.Now()))
 	defer cancel()
 	_, err = d.bus.recordAgain(ctx, subject, data, "", err)
 	d.settled(err)
 }
+
+// patience is how long a result is kept for a server that is away: until the call's deadline, after which its owner
+// settles it. Given up before, a run-once call that succeeded would end as OutcomeUnknown.
+func (d *delivery) patience(now time.Time) time.Duration { return max(writeTimeout, d.deadline.Sub(now)) }
 
 // settled acknowledges once the call has a result, this one or an earlier one.
 func (d *delivery) settled(err error) {
