@@ -58,7 +58,9 @@ func (d *delivery) finishAgain(subject string, data []byte, err error) {
 
 // patience is how long a result is kept for a server that is away: until the call's deadline, after which its owner
 // settles it. Given up before, a run-once call that succeeded would end as OutcomeUnknown.
-func (d *delivery) patience(now time.Time) time.Duration { return max(writeTimeout, d.deadline.Sub(now)) }
+func (d *delivery) patience(now time.Time) time.Duration {
+	return max(writeTimeout, d.deadline.Sub(now))
+}
 
 // settled acknowledges once the call has a result, this one or an earlier one.
 func (d *delivery) settled(err error) {
