@@ -191,8 +191,8 @@ func (b *Bus) Now() time.Time { return b.clock.now() }
 // Close ends the bus at once: calls that wait end with an error. It is safe to call twice.
 func (b *Bus) Close() {
 	b.once.Do(func() {
+		b.nc.Close() // first, so that what ends by the next line writes no result that a worker which dies would not write
 		b.stop()
-		b.nc.Close()
 		b.tasks.Wait()
 	})
 }

@@ -12,85 +12,24 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/jetcrew/jetcrew/bus"
-	"github.com/jetcrew/jetcrew/bus/embedded"
+	"github.com/jetcrew/jetcrew/bus/bustest"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server starts an embedded server for one test.
-func server(t testing.TB) *embedded.Server {
-	t.Helper()
-	srv, err := embedded.Start(embedded.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(srv.Stop)
-	return srv
-}
+// Short names for what tests of several packages share.
+var (
+	server  = bustest.Server
+	connect = bustest.Connect
+	serve   = bustest.Serve
+	call    = bustest.Call
+	echo    = bustest.Echo
+)
 
-// connect opens a bus that ends with the test.
-func connect(t testing.TB, srv *embedded.Server, change ...func(*bus.Config)) *bus.Bus {
-	t.Helper()
-	cfg := bus.Config{URL: srv.URL()}
-	for _, c := range change {
-		c(&cfg)
-	}
-	b, err := bus.Connect(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	return b
-}
+type toolbox = bustest.Tools
 
-// toolbox is a Server of plain functions.
-type toolbox map[string]func(context.Context, *schema.Call) (schema.Result, *schema.Pending)
-
-// runOnce marks, at the end of a name, a tool that is not idempotent.
-const runOnce = "!"
-
-func (tb toolbox) Tools() (tools []schema.Tool) {
-	for name := range tb {
-		tools = append(tools, schema.Tool{
-			Name: name, Description: "a test tool", Parameters: `{"type":"object"}`, Idempotent: !strings.HasSuffix(name, runOnce),
-		})
-	}
-	return tools
-}
-
-func (tb toolbox) Execute(ctx context.Context, c *schema.Call) (schema.Result, *schema.Pending) {
-	return tb[c.Tool](ctx, c)
-}
-
-func echo(_ context.Context, c *schema.Call) (schema.Result, *schema.Pending) {
-	return c.Done(string(c.Args)), nil
-}
-
-// serve runs a worker until the test ends, or until the returned function is called.
-func serve(t testing.TB, b *bus.Bus, w bus.Worker) (stop func() error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- b.Serve(ctx, w) }()
-	stop = sync.OnceValue(func() error {
-		cancel()
-		return <-done
-	})
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Errorf("serve: %v", err)
-		}
-	})
-	return stop
-}
-
-func call(run, tool string, index int) *schema.Call {
-	return &schema.Call{
-		Run: run, Turn: 1, Index: index, Label: fmt.Sprintf("c%d", index), Tool: tool,
-		Args: schema.JSONText(fmt.Sprintf(`{"i":%d}`, index)), Idempotent: !strings.HasSuffix(tool, runOnce),
-	}
-}
+const runOnce = bustest.RunOnce
 
 func TestCallsRunOnWorkersAndComeBack(t *testing.T) {
 	t.Parallel()

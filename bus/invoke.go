@@ -23,7 +23,11 @@ func (b *Bus) Invoke(ctx context.Context, tool schema.Tool, args schema.JSONText
 	if err != nil {
 		return r, fmt.Errorf("call %s: %w", tool.Name, err)
 	}
-	end := &schema.Close{State: string(schema.ReasonDone), Calls: 1, AtMS: b.Now().UnixMilli()}
+	state := string(schema.ReasonDone)
+	if r.Error != nil {
+		state = string(r.Error.Type)
+	}
+	end := &schema.Close{State: state, Calls: 1, AtMS: b.Now().UnixMilli()}
 	_, err = b.Append(context.WithoutCancel(ctx), call.Run, schema.CloseKey(), end, schema.SayKey(1))
 	if err != nil {
 		return r, fmt.Errorf("call %s: %w", tool.Name, err)

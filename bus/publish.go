@@ -12,11 +12,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Error codes of JetStream that the protocol reads.
+// Error codes of JetStream that the protocol names. Only the first decides; whatever else comes means to look.
 const (
-	codeWrongLastSequence  = 10071 // the subject named in the header has a message: this decides
-	codeStoreFailed        = 10077 // own subject taken, or the stream is full: look
-	codeWrongLastUncertain = 10164 // a competing write is under way: look
+	codeWrongLastSequence  = 10071 // the subject named in the header has a message
+	codeStoreFailed        = 10077 // own subject taken, or the stream is full
+	codeWrongLastUncertain = 10164 // a competing write is under way
 )
 
 // errTooLarge is returned before anything is sent: a message over the server's limit costs the whole connection.
