@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/embedded"
@@ -125,6 +129,45 @@ func TestB20TermDrains(t *testing.T) {
 	}
 	if len(by) != 2 {
 		t.Errorf("calls by worker: %v, want two workers", by)
+	}
+}
+
+// TestNobodyReadsTheLog: a worker whose log has lost its reader goes on, and its commands still notice that of theirs.
+func TestNobodyReadsTheLog(t *testing.T) {
+	t.Parallel()
+	srv, b := connect(t)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "serve", "--queue", "shell", "--root", t.TempDir())
+	cmd.Env = append(os.Environ(), "NATS_URL="+srv.URL())
+	cmd.Stderr = write
+	if err := errors.Join(read.Close(), cmd.Start(), write.Close()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	bash := tool(t, b, "bash")
+	nc, err := nats.Connect(srv.URL(), srv.Options()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.Request("jc.work.shell.0", []byte("no call"), 5*time.Second); err != nil { // which the worker logs
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command string
+		ok      bool
+	}{{"echo alive", true}, {"kill -s PIPE $$; echo deaf", false}, {"echo alive", true}} {
+		args := schema.JSONText(fmt.Sprintf(`{"command":%q}`, c.command))
+		r, err := b.Invoke(t.Context(), bash, args, schema.Principal{}, 20*time.Second)
+		if err != nil || r.OK != c.ok {
+			t.Errorf("%s: %+v, %v", c.command, r, err)
+		}
 	}
 }
 

@@ -77,4 +77,15 @@ func exitCodeOf(sig os.Signal) int {
 
 // IgnoreInterrupt makes this process deaf to the interrupts and hang-ups of the terminal, which reach every process in
 // its foreground: a worker of another process ends when that one says so.
-func IgnoreInterrupt() { signal.Ignore(os.Interrupt, syscall.SIGHUP) }
+func IgnoreInterrupt() { drop(os.Interrupt, syscall.SIGHUP) }
+
+// IgnoreBrokenPipe keeps this process alive when nobody reads its output or its log any more. What it runs would be
+// left behind.
+func IgnoreBrokenPipe() { drop(syscall.SIGPIPE) }
+
+// drop has signals do nothing here. A process that this one starts is not deaf to them, as it would be if they were
+// only ignored.
+func drop(sigs ...os.Signal) {
+	signal.Ignore(sigs...) // whoever was told of them is not any more
+	signal.Notify(make(chan os.Signal, 1), sigs...)
+}

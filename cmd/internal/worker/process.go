@@ -28,6 +28,7 @@ type Process struct {
 func (p *Process) work(ctx context.Context, app *cli.App, queues []bus.Worker) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	cli.IgnoreBrokenPipe()
 	var alive *parent
 	if p.Parent {
 		var err error
