@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -45,6 +46,49 @@ func TestA07CutAnswerCountsAsRepeated(t *testing.T) {
 	answer, _ := newRig(cut, cut, cut, looptest.Text("I give up")).run(t)
 	if answer.Reason != schema.ReasonRepeat || answer.Text != "I give up" {
 		t.Errorf("answer %+v", answer)
+	}
+}
+
+// TestB15AnswerLargerThanAMessage: a turn is one message, whatever the model writes.
+func TestB15AnswerLargerThanAMessage(t *testing.T) {
+	t.Parallel()
+	many := func(n int, name string) (calls []schema.RawCall) {
+		for i := range n {
+			calls = append(calls, schema.RawCall{ID: fmt.Sprintf("call_%d_%s", i, strings.Repeat("x", 50)), Name: name + fmt.Sprint(i), Args: `{"path":"a.txt"}`})
+		}
+		return calls
+	}
+	for name, tt := range map[string]struct {
+		answer model.Response
+		calls  int
+		reason schema.Reason
+	}{
+		"text":               {model.Response{Text: strings.Repeat("é", 5<<20)}, 0, schema.ReasonDone},
+		"text and arguments": {model.Response{Text: strings.Repeat("t", 900<<10), Calls: []schema.RawCall{{Name: "echo", Args: `{"v":"` + strings.Repeat("a", 200<<10) + `"}`}}}, 1, schema.ReasonDone},
+		"items":              {model.Response{Text: "short", Items: &schema.Items{Provider: "p", Data: make([]byte, 2<<20)}}, 0, schema.ReasonDone},
+		"unknown tools":      {model.Response{Calls: many(2500, "no_such_tool_")}, 2500, schema.ReasonDone},
+		"too many calls":     {model.Response{Calls: many(20_000, "no_such_tool_")}, 0, schema.ReasonModel},
+		"far too many calls": {model.Response{Calls: make([]schema.RawCall, 400_000)}, 0, schema.ReasonModel},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(looptest.Answer(tt.answer), looptest.Text("done"))
+			answer, run := r.run(t)
+			if answer.Reason != tt.reason || len(results(run)) != tt.calls || (answer.Error == "") != (tt.reason == schema.ReasonDone) {
+				t.Errorf("reason %s (%s), %d results; want %s, %d", answer.Reason, answer.Error, len(results(run)), tt.reason, tt.calls)
+			}
+			turn := run.State().Turn(1)
+			if turn == nil {
+				return
+			}
+			data, err := schema.Encode(turn)
+			if err != nil || len(data) > 1<<20-1<<10 {
+				t.Errorf("the turn has %d bytes, %v", len(data), err)
+			}
+			if len(tt.answer.Text) > 1<<20 && !strings.HasSuffix(turn.Text, "did not fit.]") || !utf8.ValidString(turn.Text) {
+				t.Errorf("the text ends with %q", turn.Text[len(turn.Text)-100:])
+			}
+		})
 	}
 }
 

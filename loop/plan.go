@@ -9,8 +9,12 @@ import (
 )
 
 // plan puts the calls of an answer into turn t, each in its slot with its decision: normalised, its tool found, its
-// arguments validated, then the guards asked. block, if not nil, is the decision about all of them.
-func (x *exchange) plan(t *schema.Turn, raw []schema.RawCall, tools []schema.Tool, block *schema.Decision) {
+// arguments validated, then the guards asked. block, if not nil, is the decision about all of them. An error is about
+// an answer with which no turn can be made.
+func (x *exchange) plan(t *schema.Turn, raw []schema.RawCall, tools []schema.Tool, block *schema.Decision) error {
+	if len(raw) > maxCalls {
+		return fmt.Errorf("the model's answer has %d calls, and a turn takes at most %d", len(raw), maxCalls)
+	}
 	t.Calls = schema.Normalise(t.N, raw)
 	for i := range t.Calls {
 		c := &t.Calls[i]
@@ -26,6 +30,7 @@ func (x *exchange) plan(t *schema.Turn, raw []schema.RawCall, tools []schema.Too
 			c.Queue = schema.QueueNone
 		}
 	}
+	return trim(t)
 }
 
 // decide takes the decision about one call.

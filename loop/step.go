@@ -35,7 +35,9 @@ func (x *exchange) step(limit schema.Reason) (answer *schema.Answer, err error) 
 		return x.failed(ctx, n, limit, reasonOf(err), err)
 	}
 	t := x.turn(n, resp, started, said)
-	x.plan(t, resp.Calls, tools, blocked(resp.Finish, limit))
+	if err := x.plan(t, resp.Calls, tools, blocked(resp.Finish, limit)); err != nil {
+		return x.failed(ctx, n, limit, schema.ReasonModel, err)
+	}
 	if err := x.guarded(schema.TurnKey(n), t); err != nil {
 		return nil, err
 	}
