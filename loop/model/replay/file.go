@@ -3,6 +3,7 @@ package replay
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +44,10 @@ func parse(line []byte) (Transcript, error) {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
 			return t, fmt.Errorf("byte %d: %w", syntax.Offset, err)
+		}
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return t, fmt.Errorf("%s cannot be of the JSON type %s", cmp.Or(wrong.Field, "a transcript"), wrong.Value)
 		}
 		return t, err
 	}

@@ -138,7 +138,8 @@ func TestLoadErrorsNameTheLine(t *testing.T) {
 		{"role", `{"id":"a","messages":[{"role":"robot"}]}`, `line 1: messages[0]: role "robot"`},
 		{"tool without name", `{"id":"a","tools":[{}]}`, "tools[0]"},
 		{"output without call", `{"id":"a","messages":[{"role":"assistant","content":"x"},{"role":"tool"}]}`, "messages[1]"},
-		{"wrong type", `{"id":"a","messages":[{"role":"user","content":5}]}`, "line 1"},
+		{"wrong type", `{"id":"a","messages":[{"role":"user","content":5}]}`, "line 1: messages.content cannot be of the JSON type number"},
+		{"no object", `[]`, "line 1: a transcript cannot be of the JSON type array"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
