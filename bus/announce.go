@@ -49,10 +49,14 @@ func (s *service) announce() (withdraw func()) {
 	a.tools = data
 	ctx, cancel := context.WithCancel(s.bus.life)
 	done := make(chan struct{})
-	s.bus.tasks.Go(func() {
+	started := s.bus.task(func() {
 		defer close(done)
 		a.keep(ctx)
 	})
+	if !started {
+		cancel()
+		return func() {}
+	}
 	return func() {
 		cancel()
 		<-done

@@ -61,6 +61,7 @@ type Bus struct {
 	life  context.Context // ends with Close, and the goroutines below with it
 	stop  context.CancelFunc
 	tasks conc.WaitGroup
+	begin sync.Mutex // held while a task is started or Close forbids it: none may start while Close waits
 
 	working sync.Once // the first Serve starts what keeps calls in progress
 	catalog struct {
@@ -97,9 +98,9 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 		b.nc.Close()
 		return nil, fmt.Errorf("connect bus: %w", err)
 	}
-	b.tasks.Go(func() { b.clock.keep(b.life, b) })
-	b.tasks.Go(func() { b.lookAgain(b.life) })
-	b.tasks.Go(func() { b.expireAcks(b.life) })
+	b.task(func() { b.clock.keep(b.life, b) })
+	b.task(func() { b.lookAgain(b.life) })
+	b.task(func() { b.expireAcks(b.life) })
 	return b, nil
 }
 
@@ -182,6 +183,17 @@ func (b *Bus) poke() {
 	}
 }
 
+// task starts f on a goroutine that Close waits for; false: the bus is closed, f does not run.
+func (b *Bus) task(f func()) bool {
+	b.begin.Lock()
+	defer b.begin.Unlock()
+	if b.life.Err() != nil {
+		return false
+	}
+	b.tasks.Go(f)
+	return true
+}
+
 // Instance returns the id of this process start.
 func (b *Bus) Instance() string { return b.cfg.Instance }
 
@@ -192,7 +204,9 @@ func (b *Bus) Now() time.Time { return b.clock.now() }
 func (b *Bus) Close() {
 	b.once.Do(func() {
 		b.nc.Close() // first, so that what ends by the next line writes no result that a worker which dies would not write
+		b.begin.Lock()
 		b.stop()
+		b.begin.Unlock()
 		b.tasks.Wait()
 	})
 }

@@ -45,7 +45,7 @@ func (b *Bus) Catalog() *Catalog {
 		b.catalog.Catalog = &Catalog{
 			bus: b, workers: map[string]WorkerInfo{}, sets: map[string][]schema.Tool{}, change: make(chan struct{}),
 		}
-		b.tasks.Go(func() { b.catalog.Catalog.follow(b.life) })
+		b.task(func() { b.catalog.Catalog.follow(b.life) })
 	})
 	return b.catalog.Catalog
 }
@@ -215,7 +215,7 @@ func (c *Catalog) changed() {
 // expireEach forgets workers whose heartbeat stopped, also while the bucket cannot be reached.
 func (c *Catalog) expireEach(ctx context.Context, tick <-chan time.Time) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	c.bus.tasks.Go(func() {
+	c.bus.task(func() {
 		for {
 			select {
 			case <-ctx.Done():

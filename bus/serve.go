@@ -57,7 +57,7 @@ func (b *Bus) Serve(ctx context.Context, w Worker) error {
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", w.Queue, err)
 	}
-	b.working.Do(func() { b.tasks.Go(func() { b.keepInProgress(b.life) }) })
+	b.working.Do(func() { b.task(func() { b.keepInProgress(b.life) }) })
 	s := newService(b, w)
 	announced := s.announce()
 	defer announced()

@@ -33,12 +33,19 @@ func (d *delivery) finishAsync(r schema.Result) (later bool) {
 			return
 		}
 		// This goroutine hears the answers of all others and must not wait.
-		d.bus.tasks.Go(func() { d.finishAgain(subject, data, err) })
+		d.finishLater(subject, data, err)
 	})
 	if err != nil {
-		d.bus.tasks.Go(func() { d.finishAgain(subject, data, err) })
+		d.finishLater(subject, data, err)
 	}
 	return true
+}
+
+// finishLater has finishAgain done elsewhere. A bus that is closed records nothing: the call comes again.
+func (d *delivery) finishLater(subject string, data []byte, err error) {
+	if !d.bus.task(func() { d.finishAgain(subject, data, err) }) {
+		d.release()
+	}
 }
 
 // finishAgain takes a result whose first publish went wrong to its end.
