@@ -203,7 +203,11 @@ func (d *delivery) countAttempts(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	key := func(n uint64) schema.Key { return schema.BackKey(d.call.Turn, d.call.Index, d.worker.Queue, d.seq, n) }
-	facts, err := d.bus.multiGet(ctx, []string{strings.TrimSuffix(d.bus.names.fact(d.call.Run, key(0)), "0") + "*"})
+	filter := strings.TrimSuffix(d.bus.names.fact(d.call.Run, key(0)), "0") + "*"
+	facts, err := d.bus.multiGet(ctx, []string{filter})
+	if errors.Is(err, errTooMany) {
+		facts, err = d.bus.pages(ctx, filter)
+	}
 	if err != nil {
 		return 0, err
 	}
