@@ -16,9 +16,6 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// maxAnswer bounds an answer that is not streamed, in bytes.
-const maxAnswer = 64 << 20
-
 // answer is a Response that is still being put together.
 type answer struct {
 	at      *dialect.Endpoint
@@ -55,7 +52,7 @@ func (c *Client) read(res *http.Response, delta func(model.Delta)) (*model.Respo
 }
 
 func (a *answer) readWhole(body io.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(body, maxAnswer))
+	data, err := io.ReadAll(body)
 	if err != nil {
 		return err
 	}

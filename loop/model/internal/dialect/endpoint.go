@@ -46,8 +46,13 @@ func (e *Endpoint) Check(keyless bool) error {
 // forget the status of an answer that is not in their own form.
 func (e *Endpoint) Guard(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	res, err := next(req)
-	if err != nil || res.StatusCode < http.StatusBadRequest {
+	if err != nil {
 		return res, err
+	}
+	if res.StatusCode < http.StatusBadRequest {
+		res.Body = &shortBody{ReadCloser: res.Body, left: maxAnswer, over: e.fault(model.BadRequest, 0,
+			fmt.Sprintf("the answer is longer than %d MiB; ask for less, or check %s", maxAnswer>>20, e.URLVar), nil)}
+		return res, nil
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
@@ -55,6 +60,25 @@ func (e *Endpoint) Guard(req *http.Request, next func(*http.Request) (*http.Resp
 		return nil, e.Transport(req.Context(), err)
 	}
 	return nil, e.Refusal(res.StatusCode, res.Header, body)
+}
+
+// maxAnswer bounds an answer as it comes over the network, in bytes: a thousand times what models give.
+const maxAnswer = 64 << 20
+
+// shortBody is a body that ends with the error over when it is longer than it may be.
+type shortBody struct {
+	io.ReadCloser
+	left int64
+	over error
+}
+
+func (b *shortBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, b.over
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // Transport returns the error of a request that got no whole answer: that of ctx when ctx has ended, err itself when
