@@ -58,6 +58,16 @@ type agentFlags struct {
 	cli.Local
 }
 
+const maxWorkers = 64 // processes that one command may start
+
+// Validate checks what kong cannot.
+func (f *agentFlags) Validate() error {
+	if f.Workers < 1 || f.Workers > maxWorkers {
+		return fmt.Errorf("--workers %d: want 1 to %d", f.Workers, maxWorkers)
+	}
+	return nil
+}
+
 func (f *agentFlags) format(app *cli.App) view.Format {
 	if f.Quiet {
 		return view.Quiet
@@ -88,7 +98,7 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	}
 	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: func(id string) string { return workerName(d.session, id) }})
 	app = behind(app, d.view)
-	if d.session, err = f.Open(ctx, app, cli.ToolFleet(f.Root, max(1, f.Workers))); err == nil {
+	if d.session, err = f.Open(ctx, app, cli.ToolFleet(f.Root, f.Workers)); err == nil {
 		err = d.employ(ctx, app, model)
 	}
 	if err != nil {

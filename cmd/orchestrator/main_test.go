@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
@@ -15,4 +16,21 @@ func TestMain(m *testing.M) { clitest.Main(m, &program) }
 func orchestrator(t *testing.T, args ...string) clitest.Result {
 	t.Helper()
 	return clitest.Run(t, clitest.Command{Program: program, Args: args})
+}
+
+// TestNumbersOutOfBounds: the command line is refused before anything is started.
+func TestNumbersOutOfBounds(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"run", "--workers=-1", "x"},
+		{"chat", "--workers=100000"},
+		{"replay", testdata(t, "small.jsonl"), "--workers=65"},
+		{"replay", testdata(t, "small.jsonl"), "--parallel=0"},
+		{"tools", "call", "bash", "--timeout=-1s"},
+	} {
+		r := orchestrator(t, args...)
+		if r.Code != 2 || !strings.Contains(r.Stderr, "want") {
+			t.Errorf("%v: exit %d, %q", args, r.Code, r.Stderr)
+		}
+	}
 }

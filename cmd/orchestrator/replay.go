@@ -47,8 +47,8 @@ func (c *ReplayCmd) Validate() error {
 	switch {
 	case c.Parallel < 1 || c.Parallel > maxParallel:
 		return fmt.Errorf("--parallel %d: want 1 to %d", c.Parallel, maxParallel)
-	case c.Workers != nil && *c.Workers < 0:
-		return fmt.Errorf("--workers %d: want 0 or more", *c.Workers)
+	case c.Workers != nil && (*c.Workers < 0 || *c.Workers > maxWorkers):
+		return fmt.Errorf("--workers %d: want 0 to %d", *c.Workers, maxWorkers)
 	}
 	return schema.CheckQueue(c.Queue)
 }

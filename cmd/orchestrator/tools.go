@@ -168,6 +168,14 @@ type ToolsCallCmd struct {
 	JSON    bool          `name:"json" help:"Print the whole result as JSON."`
 }
 
+// Validate checks what kong cannot.
+func (c *ToolsCallCmd) Validate() error {
+	if c.Timeout < 0 {
+		return fmt.Errorf("--timeout %v: want more than 0", c.Timeout)
+	}
+	return nil
+}
+
 // Run calls the tool. Its failure is the command's.
 func (c *ToolsCallCmd) Run(ctx context.Context, app *cli.App) error {
 	args, _, bad := schema.Canonical(c.Args)
