@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -48,8 +49,8 @@ func (r runCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	fmt.Fprintf(out, "# Jetcrew beside the raw exchange\n\n%s/%s, %d CPUs, %s; %d interleaved rounds, medians.\n",
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), r.Rounds)
+	header(out, "Jetcrew beside the raw exchange", fmt.Sprintf("go run ./bench run --rounds %d --calls %d --turns %d --flood %d", r.Rounds, r.Calls, r.Turns, r.Flood))
+	fmt.Fprintf(out, "%d interleaved rounds, medians.\n", r.Rounds)
 	for _, once := range []bool{false, true} {
 		if !strings.Contains(r.Tools, kind(once)) {
 			continue
@@ -61,6 +62,20 @@ func (r runCmd) Run(ctx context.Context) error {
 		print(out, once, rows)
 	}
 	return nil
+}
+
+// header says what was measured, where and how.
+func header(out io.Writer, title, command string) {
+	fmt.Fprintf(out, "# %s\n\n%s/%s, %d CPUs, %s, commit %s, `%s`\n\n", title, runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), commit(), command)
+}
+
+// commit names what was measured, as git knows it.
+func commit() string {
+	out, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // output is standard output and, if there is a name, a file.

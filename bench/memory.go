@@ -48,16 +48,21 @@ func (m memoryCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer end()
+	header(out, "Memory after many calls", "go run ./bench memory")
 	fmt.Fprintf(out, "| resident memory | after %d calls | after %d calls | ratio |\n|---|---|---|---|\n", m.First, m.Total)
 	fmt.Fprintf(out, "| orchestrator | %.1f MiB | %.1f MiB | %.2f |\n", mib(o1), mib(o2), float64(o2)/float64(o1))
 	fmt.Fprintf(out, "| worker | %.1f MiB | %.1f MiB | %.2f |\n", mib(w1), mib(w2), float64(w2)/float64(w1))
 	return nil
 }
 
-// calls has n calls done in runs of 1,000 with turns of 8.
+// part is how many calls are done side by side before the next ones begin: in runs of 400, with turns of 8, so that the
+// runs of the first part are as large as those of the others.
+const part = 50_000
+
+// calls has n calls done.
 func (m memoryCmd) calls(c *crew, n int) error {
-	for done := 0; done < n; done += 125_000 {
-		if _, err := c.flood(min(125_000, n-done), outstanding); err != nil {
+	for done := 0; done < n; done += part {
+		if _, err := c.flood(min(part, n-done), outstanding); err != nil {
 			return err
 		}
 	}
