@@ -56,7 +56,8 @@ type Bus struct {
 	clock clock
 	log   *slog.Logger
 
-	workTemplate string // of the subjects of calls, for spans
+	workTemplate   string // of the subjects of calls, for spans
+	resultTemplate string // of the subjects of results
 
 	life  context.Context // ends with Close, and the goroutines below with it
 	stop  context.CancelFunc
@@ -88,6 +89,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	}
 	b := &Bus{cfg: cfg, names: names{cfg.Prefix}, log: cfg.Logger, feeds: map[string]*feed{}, changed: make(chan struct{}, 1)}
 	b.workTemplate = cfg.Prefix + ".work.{queue}.{lane}"
+	b.resultTemplate = cfg.Prefix + ".run.{run}.result.{turn}.{index}.{queue}"
 	b.table.entries = map[callID]*entry{}
 	b.clock.moved = make(chan struct{}, 1)
 	b.life, b.stop = context.WithCancel(context.Background())

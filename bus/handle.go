@@ -199,16 +199,17 @@ func (d *delivery) run(ctx context.Context) (later bool) {
 		r = d.call.Fail(schema.ToolFailed, pending.Reason)
 	}
 	r.StartedMS, r.QueuedMS = started.UnixMilli(), max(0, started.Sub(d.stored).Milliseconds())
+	if d.interrupted(ctx, &r) {
+		d.nak(0)
+	} else {
+		later = d.finishAsync(ctx, r)
+	}
 	if r.Error != nil {
 		tracing.EndFailed(span, string(r.Error.Type), r.Error.Message)
 	} else {
 		span.End()
 	}
-	if d.interrupted(ctx, &r) {
-		d.nak(0)
-		return false
-	}
-	return d.finishAsync(r)
+	return later
 }
 
 // interrupted tells whether an idempotent call was cut short because this worker shuts down: another may run it.

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/jetcrew/jetcrew/schema"
+	"github.com/jetcrew/jetcrew/tracing"
 )
 
 // finish records the result and acknowledges. A result that is there already is the call's outcome; this one came late
@@ -19,14 +20,21 @@ func (d *delivery) finish(r schema.Result) {
 
 // finishAsync is finish for the usual way of a call: nobody waits for the stream to say that it has the result, and
 // who hears it releases d. It returns false when there is nothing to wait for.
-func (d *delivery) finishAsync(r schema.Result) (later bool) {
+func (d *delivery) finishAsync(ctx context.Context, r schema.Result) (later bool) {
 	data, err := d.sign(r)
 	if err != nil {
 		d.bus.log.Error("result not encoded, the call comes again", "call", d.call.String(), "error", err)
 		return false
 	}
 	subject := d.bus.names.fact(d.call.Run, d.resultKey())
-	err = d.bus.publishAsync(factMsg(subject, data, ""), func(_ uint64, err error) {
+	m := factMsg(subject, data, "")
+	ctx, span := tracing.StartPublish(ctx, tracing.Message{
+		Template: d.bus.resultTemplate, Subject: subject, Run: d.call.Run, Queue: d.worker.Queue,
+		Turn: d.call.Turn, Index: d.call.Index, Size: len(data),
+	})
+	defer span.End()
+	tracing.Inject(ctx, m.Header)
+	err = d.bus.publishAsync(m, func(_ uint64, err error) {
 		if err == nil {
 			d.ack()
 			d.release()

@@ -182,8 +182,8 @@ func TestE01OneTraceOverAllProcesses(t *testing.T) {
 			t.Errorf("span %s of %s is in another trace", s.Name, s.Service)
 		}
 	}
-	if services["jetcrew-orchestrator"] == 0 || services["jetcrew-toolworker"] != 6 {
-		t.Errorf("spans by service: %v, want one of a worker for each of 6 calls", services)
+	if services["jetcrew-orchestrator"] == 0 || services["jetcrew-toolworker"] != 2*6 {
+		t.Errorf("spans by service: %v, want two of a worker for each of 6 calls: it runs, its result is published", services)
 	}
 	roots := slices.DeleteFunc(spans, func(s clitest.Span) bool { return ids[s.Parent] })
 	if len(roots) != 1 || roots[0].Parent != "" {
