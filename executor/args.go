@@ -68,6 +68,38 @@ func checkType(t reflect.Type, above []reflect.Type) error {
 	return nil
 }
 
+// decodePlain reads arguments into a type whose shape is all that can be wrong: the validator has refused unknown fields,
+// and no number goes into an interface, where it would lose digits. It takes half the time of decodeArgs, which then
+// says what is wrong.
+func decodePlain(args schema.JSONText, into any) error {
+	if json.Unmarshal([]byte(args), into) == nil {
+		return nil
+	}
+	return decodeArgs(args, into)
+}
+
+// isPlain tells whether values of t hold no interface and nothing that decodes itself.
+func isPlain(t reflect.Type) bool {
+	if reflect.PointerTo(t).Implements(unmarshalerType) {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Interface:
+		return false
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return isPlain(t.Elem())
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if !isPlain(f.Type) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+var unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
+
 // decodeArgs reads a call's arguments strictly into a pointer. Validation came before it, so what fails here is what
 // a JSON Schema cannot say of a Go type; the error is for the model and names no Go type.
 func decodeArgs(args schema.JSONText, into any) error {

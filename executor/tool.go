@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
@@ -41,9 +42,13 @@ func Timeout(d time.Duration) Option { return func(t *Tool) { t.TimeoutMS = d.Mi
 func Func[In, Out any](name, description string, fn func(context.Context, In) (Out, error), opts ...Option) Tool {
 	t := Tool{Tool: schema.Tool{Name: name, Description: description}}
 	t.Parameters, t.err = parametersOf[In]()
+	decode := decodeArgs
+	if t.err == nil && isPlain(reflect.TypeFor[In]()) {
+		decode = decodePlain
+	}
 	t.Run = func(ctx context.Context, call *schema.Call) (string, error) {
 		var in In
-		if err := decodeArgs(call.Args, &in); err != nil {
+		if err := decode(call.Args, &in); err != nil {
 			return "", err
 		}
 		out, err := fn(ctx, in)
