@@ -15,13 +15,18 @@ func (b *Bus) Invoke(ctx context.Context, tool schema.Tool, args schema.JSONText
 		Run: schema.NewID(), Turn: 1, Label: "call", Tool: tool.Name, Args: args, Principal: p,
 		Effect: tool.Effect, Idempotent: tool.Idempotent, TimeoutMS: tool.TimeoutMS, Digest: tool.Digest,
 	}
-	open := &schema.Open{Kind: schema.RunCall, Principal: p, AtMS: b.Now().UnixMilli()}
+	return b.invoke(ctx, call, tool.Queue, within)
+}
+
+// invoke runs a call as the only one of its run.
+func (b *Bus) invoke(ctx context.Context, call *schema.Call, queue string, within time.Duration) (schema.Result, error) {
+	open := &schema.Open{Kind: schema.RunCall, Principal: call.Principal, AtMS: b.Now().UnixMilli()}
 	if _, err := b.Append(ctx, call.Run, schema.OpenKey(), open, schema.Key{}); err != nil {
-		return schema.Result{}, fmt.Errorf("call %s: %w", tool.Name, err)
+		return schema.Result{}, fmt.Errorf("call %s: %w", call.Tool, err)
 	}
-	r, err := b.Dispatch(ctx, call, tool.Queue, within)
+	r, err := b.Dispatch(ctx, call, queue, within)
 	if err != nil {
-		return r, fmt.Errorf("call %s: %w", tool.Name, err)
+		return r, fmt.Errorf("call %s: %w", call.Tool, err)
 	}
 	state := string(schema.ReasonDone)
 	if r.Error != nil {
@@ -30,7 +35,7 @@ func (b *Bus) Invoke(ctx context.Context, tool schema.Tool, args schema.JSONText
 	end := &schema.Close{State: state, Calls: 1, AtMS: b.Now().UnixMilli()}
 	_, err = b.Append(context.WithoutCancel(ctx), call.Run, schema.CloseKey(), end, schema.SayKey(1))
 	if err != nil {
-		return r, fmt.Errorf("call %s: %w", tool.Name, err)
+		return r, fmt.Errorf("call %s: %w", call.Tool, err)
 	}
 	return r, nil
 }

@@ -23,24 +23,22 @@ const (
 
 // multiGet reads the newest message of each subject that the filters match, in stored order, from whichever replica
 // answers: what it finds is there, what it does not find may be there all the same.
-func (b *Bus) multiGet(ctx context.Context, filters []string) ([]schema.Fact, error) {
-	p, err := b.directGet(ctx, map[string]any{"multi_last": filters})
+func (b *Bus) multiGet(ctx context.Context, filters []string) (facts []schema.Fact, err error) {
+	p, err := b.directGet(ctx, b.names.runs(), map[string]any{"multi_last": filters}, func(m *nats.Msg) { facts = b.appendFact(facts, m) })
 	if err == nil && p.more {
 		err = errTooMany
 	}
-	return p.facts, err
+	return facts, err
 }
 
 // pages reads all messages that one filter matches, in stored order, page by page and however many they are. Pages of
 // several replicas fit together: each has a beginning of the stream without a gap.
-func (b *Bus) pages(ctx context.Context, filter string) ([]schema.Fact, error) {
-	var facts []schema.Fact
+func (b *Bus) pages(ctx context.Context, filter string) (facts []schema.Fact, err error) {
 	for from := uint64(1); ; {
-		p, err := b.directGet(ctx, map[string]any{"next_by_subj": filter, "seq": from, "batch": pageSize, "max_bytes": pageBytes})
+		p, err := b.directGet(ctx, b.names.runs(), following(filter, from, pageSize), func(m *nats.Msg) { facts = b.appendFact(facts, m) })
 		if err != nil {
 			return nil, err
 		}
-		facts = append(facts, p.facts...)
 		if !p.more {
 			return facts, nil
 		}
@@ -48,16 +46,20 @@ func (b *Bus) pages(ctx context.Context, filter string) ([]schema.Fact, error) {
 	}
 }
 
-// page is the answer to a direct get.
-type page struct {
-	facts []schema.Fact
-	last  uint64 // sequence of its last message
-	more  bool   // messages match that are not in it
+// following asks for the messages that filter matches from a sequence on, count at most.
+func following(filter string, from uint64, count int) map[string]any {
+	return map[string]any{"next_by_subj": filter, "seq": from, "batch": count, "max_bytes": pageBytes}
 }
 
-// directGet asks for several stored messages. (The client library's own form allocates half a megabyte for each
-// request.)
-func (b *Bus) directGet(ctx context.Context, request map[string]any) (p page, err error) {
+// page is the answer to a direct get.
+type page struct {
+	last uint64 // sequence of its last message
+	more bool   // messages match that are not in it
+}
+
+// directGet asks for several stored messages and hands each to take. (The client library's own form allocates half a
+// megabyte for each request.)
+func (b *Bus) directGet(ctx context.Context, stream string, request map[string]any, take func(*nats.Msg)) (p page, err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
 		return p, err
@@ -69,7 +71,7 @@ func (b *Bus) directGet(ctx context.Context, request map[string]any) (p page, er
 		return p, fmt.Errorf("read facts: %w", err)
 	}
 	defer sub.Unsubscribe() //nolint:errcheck // fails only on a closed connection
-	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+b.names.runs(), inbox, body); err != nil {
+	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, body); err != nil {
 		return p, fmt.Errorf("read facts: %w", err)
 	}
 	for {
@@ -81,7 +83,7 @@ func (b *Bus) directGet(ctx context.Context, request map[string]any) (p page, er
 			case "":
 				p.more = m.Header.Get("Nats-Num-Pending") != "0"
 				p.last, _ = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
-				p.facts = b.appendFact(p.facts, m)
+				take(m)
 			case "204", "404": // the end; nothing
 				return p, nil
 			case "413":
