@@ -13,6 +13,8 @@ type grammar struct {
 	cli.Common
 	agentCommands
 	Tools      ToolsCmd          `cmd:"" help:"See and call the tools of the fleet without a model."`
+	Runs       RunsCmd           `cmd:"" help:"See and steer runs from anywhere."`
+	Dead       DeadCmd           `cmd:"" help:"See calls that no worker could finish, try them again, remove them."`
 	Replay     ReplayCmd         `cmd:"" help:"Play recorded conversations over the fleet and compare every output."`
 	Init       InitCmd           `cmd:"" help:"Write a commented agent file to start from."`
 	Completion cli.CompletionCmd `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish."`

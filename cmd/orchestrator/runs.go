@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/cmd/internal/cli"
+	"github.com/jetcrew/jetcrew/cmd/internal/session"
+	"github.com/jetcrew/jetcrew/cmd/internal/view"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// RunsCmd is the command runs.
+type RunsCmd struct {
+	List  RunsListCmd  `cmd:"" help:"List runs, newest first."`
+	Watch RunsWatchCmd `cmd:"" help:"Print the facts of a run as they come, until it closes."`
+	Stop  RunsStopCmd  `cmd:"" help:"Stop a run: its calls are cancelled, it asks no model any more."`
+	Say   RunsSayCmd   `cmd:"" help:"Tell a run something."`
+}
+
+// recordFlags open what has been recorded: a server, or the directory of an embedded one.
+type recordFlags struct{ cli.Local }
+
+func (f *recordFlags) open(ctx context.Context, app *cli.App, fleet ...session.Member) (*session.Session, error) {
+	if f.URL == "" && f.Data == "" {
+		return nil, cli.Usagef("where are the runs? Name the server (--nats, NATS_URL), or the directory of an embedded one (--data)")
+	}
+	return f.Open(ctx, app, fleet...)
+}
+
+// runFlags name a run.
+type runFlags struct {
+	recordFlags
+	ID string `arg:"" name:"run" help:"Id of the run, or its beginning."`
+}
+
+func (f *runFlags) find(ctx context.Context, app *cli.App) (*session.Session, string, error) {
+	s, err := f.open(ctx, app)
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := s.Bus.FindRun(ctx, f.ID)
+	if err == nil {
+		return s, id, nil
+	}
+	s.Close()
+	if many := new(bus.AmbiguousError); errors.As(err, &many) {
+		err = cli.Usagef("%w", err)
+	}
+	return nil, "", err
+}
+
+// RunsListCmd is the command runs list.
+type RunsListCmd struct {
+	recordFlags
+	JSON  bool `name:"json" help:"One JSON object per run."`
+	Limit int  `default:"20" help:"At most so many; 0: all."`
+	Open  bool `help:"Only runs that are not closed."`
+}
+
+// listedRun is a run in a list.
+type listedRun struct {
+	Run       string `json:"run"`
+	Kind      string `json:"kind"`
+	Agent     string `json:"agent,omitempty"`
+	State     string `json:"state"` // open, stopping, or why it closed
+	Closed    bool   `json:"closed"`
+	Turns     int    `json:"turns"`
+	Calls     int    `json:"calls"`
+	StartedMS int64  `json:"started_ms"`
+	AgeMS     int64  `json:"age_ms"`
+}
+
+// Run prints the runs.
+func (c *RunsListCmd) Run(ctx context.Context, app *cli.App) error {
+	s, err := c.open(ctx, app)
+	if err != nil {
+		return fmt.Errorf("runs list: %w", err)
+	}
+	defer s.Close()
+	out := view.New(view.Config{Out: app.Out, Format: view.JSON})
+	rows := [][]string{{"RUN", "AGENT", "STATE", "TURNS", "CALLS", "STARTED", "AGE"}}
+	n := 0
+	for info, err := range s.Bus.Runs(ctx) {
+		if err != nil {
+			return fmt.Errorf("runs list: %w", err)
+		}
+		if c.Open && info.Close != nil {
+			continue
+		}
+		l, err := listRun(ctx, s.Bus, info)
+		if err != nil {
+			return fmt.Errorf("runs list: %w", err)
+		}
+		if c.JSON {
+			out.Put(l)
+		} else {
+			rows = append(rows, l.row())
+		}
+		if n++; n == c.Limit {
+			break
+		}
+	}
+	if !c.JSON {
+		printRows(app, rows)
+	}
+	return nil
+}
+
+// printRows prints a table whose cells are clean.
+func printRows(app *cli.App, rows [][]string) {
+	for _, line := range view.NewStyle(app.Out).Table(rows) {
+		fmt.Fprintln(app.Out, line)
+	}
+}
+
+// listRun counts what an open run has done so far; a closed one says it.
+func listRun(ctx context.Context, b *bus.Bus, info bus.RunInfo) (listedRun, error) {
+	l := listedRun{
+		Run: info.ID, Kind: info.Open.Kind, State: "open", StartedMS: info.At.UnixMilli(),
+		AgeMS: max(0, b.Now().Sub(info.At).Milliseconds()),
+	}
+	if info.Open.Agent != nil {
+		l.Agent = info.Open.Agent.ID
+	}
+	if info.Close != nil {
+		l.State, l.Closed, l.Turns, l.Calls = info.Close.State, true, info.Close.Turns, info.Close.Calls
+		return l, nil
+	}
+	facts, err := b.Facts(ctx, info.ID, 0, schema.KindTurn, schema.KindCtl)
+	for _, f := range facts {
+		var turn schema.Turn
+		var ctl schema.Ctl
+		switch {
+		case f.Key.Kind == schema.KindTurn && schema.Decode(f.Data, &turn) == nil:
+			l.Turns, l.Calls = l.Turns+1, l.Calls+len(turn.Calls)
+		case f.Key.Kind == schema.KindCtl && schema.Decode(f.Data, &ctl) == nil && ctl.Act == schema.CtlStop:
+			l.State = "stopping"
+		}
+	}
+	return l, err
+}
+
+func (l *listedRun) row() []string {
+	agent := word(l.Agent)
+	if agent == "" {
+		agent = "-" // one call of a tool
+	}
+	started := time.UnixMilli(l.StartedMS).Format(time.DateTime)
+	return []string{l.Run, agent, word(l.State), strconv.Itoa(l.Turns), strconv.Itoa(l.Calls), started, view.Millis(l.AgeMS)}
+}
+
+// RunsWatchCmd is the command runs watch.
+type RunsWatchCmd struct {
+	runFlags
+	JSON bool `name:"json" help:"One JSON object per fact."`
+}
+
+// watchedFact is a fact in a stream of JSON.
+type watchedFact struct {
+	Type string `json:"type"` // "fact"
+	Run  string `json:"run"`
+	Fact string `json:"fact"` // its key
+	Seq  uint64 `json:"seq"`
+	AtMS int64  `json:"at_ms"`
+	Size int    `json:"size"` // bytes of the payload
+}
+
+// Run prints the facts until close.
+func (c *RunsWatchCmd) Run(ctx context.Context, app *cli.App) error {
+	s, id, err := c.find(ctx, app)
+	if err != nil {
+		return fmt.Errorf("runs watch: %w", err)
+	}
+	defer s.Close()
+	out := view.New(view.Config{Out: app.Out, Format: view.JSON})
+	for f, err := range s.Bus.Follow(ctx, id) {
+		switch {
+		case err != nil:
+			return fmt.Errorf("runs watch: %w", err)
+		case c.JSON:
+			out.Put(watchedFact{"fact", f.Run, f.Key.String(), f.Seq, f.Time.UnixMilli(), len(f.Data)})
+		default:
+			fmt.Fprintf(app.Out, "%s  %s\n", f.Time.Local().Format(time.TimeOnly), f.Key)
+		}
+	}
+	return nil
+}
+
+// RunsStopCmd is the command runs stop.
+type RunsStopCmd struct {
+	runFlags
+	Why string `default:"stopped by a user" help:"Reason, for people."`
+}
+
+// Run stops the run.
+func (c *RunsStopCmd) Run(ctx context.Context, app *cli.App) error {
+	s, id, err := c.find(ctx, app)
+	if err != nil {
+		return fmt.Errorf("runs stop: %w", err)
+	}
+	defer s.Close()
+	stop, err := s.Bus.StopRun(ctx, id, schema.Cut(schema.CleanText(c.Why), 4<<10))
+	if err != nil {
+		return fmt.Errorf("runs: %w", err)
+	}
+	did := "wrote the stop"
+	if stop.Already {
+		did = "found the stop of somebody else"
+	}
+	hint := "told the workers to cancel its calls"
+	if !stop.Hinted {
+		hint = "could not tell the workers; its owner will"
+	}
+	fmt.Fprintf(app.Out, "run %s: %s in slot ctl.%d, %s\n", id, did, stop.Slot, hint)
+	return nil
+}
+
+// RunsSayCmd is the command runs say.
+type RunsSayCmd struct {
+	runFlags
+	Text string `arg:"" help:"What to say."`
+}
+
+// Run says it.
+func (c *RunsSayCmd) Run(ctx context.Context, app *cli.App) error {
+	s, id, err := c.find(ctx, app)
+	if err != nil {
+		return fmt.Errorf("runs say: %w", err)
+	}
+	defer s.Close()
+	k, err := s.Bus.SayTo(ctx, id, c.Text)
+	if err != nil {
+		return fmt.Errorf("runs: %w", err)
+	}
+	fmt.Fprintf(app.Out, "run %s: said as say.%d\n", id, k)
+	return nil
+}
