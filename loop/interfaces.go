@@ -19,7 +19,7 @@ type Journal interface {
 	// one of these facts that the caller wrote, which makes it a barrier: at least up to there nothing is missing; 0: none.
 	Facts(ctx context.Context, run string, upto uint64, kinds ...schema.Kind) ([]schema.Fact, error)
 	// Watch makes this process hear the run until stop is called, which returns when heard is not running any more.
-	// heard gets the ctl, say and close facts; they are hints, may be lost or come twice. heard must not block.
+	// heard gets at least the ctl, say and close facts; they are hints, may be lost or come twice. heard must not block.
 	Watch(ctx context.Context, run string, heard func(schema.Fact)) (stop func(), err error)
 }
 
