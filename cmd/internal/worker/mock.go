@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
@@ -41,7 +42,8 @@ func (m *Mock) Run(ctx context.Context, app *cli.App) error {
 	return m.work(ctx, app, []bus.Worker{{Queue: m.Queue, Slots: m.Slots, Tools: set}})
 }
 
-// Transcripts reads the transcripts of all files. An id that stands in two of them is an error.
+// Transcripts reads the transcripts of all files. An id that stands in two of them is an error, and so are transcripts
+// that list no tool: a mock of them would serve nothing.
 func Transcripts(files ...string) ([]replay.Transcript, error) {
 	var all []replay.Transcript
 	from := map[string]string{}
@@ -57,6 +59,9 @@ func Transcripts(files ...string) ([]replay.Transcript, error) {
 			from[t.ID] = name
 		}
 		all = append(all, list...)
+	}
+	if !slices.ContainsFunc(all, func(t replay.Transcript) bool { return len(t.Tools) > 0 }) {
+		return nil, fmt.Errorf("%s: no transcript lists a tool in its \"tools\", so there is nothing to serve", files[0])
 	}
 	return all, nil
 }

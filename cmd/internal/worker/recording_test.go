@@ -105,6 +105,7 @@ func TestTranscripts(t *testing.T) {
 		"twice":   {[]string{one, one}, `the transcript "a" stands in`},
 		"empty":   {[]string{write("empty", "\n")}, "holds no transcript"},
 		"broken":  {[]string{write("broken", "{")}, "line 1"},
+		"no tool": {[]string{write("none", `{"id":"n","tools":[],"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"Hello."}]}`)}, "nothing to serve"},
 		"missing": {[]string{filepath.Join(dir, "missing")}, "missing"},
 	} {
 		if _, err := Transcripts(c.files...); err == nil || !strings.Contains(err.Error(), c.want) {
