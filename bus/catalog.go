@@ -45,7 +45,8 @@ func (b *Bus) Catalog() *Catalog {
 		b.catalog.Catalog = &Catalog{
 			bus: b, workers: map[string]WorkerInfo{}, sets: map[string][]schema.Tool{}, change: make(chan struct{}),
 		}
-		b.task(func() { b.catalog.Catalog.follow(b.life) })
+		b.task(func() { b.catalog.follow(b.life) })
+		b.task(func() { b.catalog.expireEach(b.life) })
 	})
 	return b.catalog.Catalog
 }
@@ -103,15 +104,13 @@ func (c *Catalog) Changes() (uint64, <-chan struct{}) {
 // follow reads the bucket until ctx ends. Whatever breaks, it goes on from the last revision it has read.
 func (c *Catalog) follow(ctx context.Context) {
 	for attempt := 1; ctx.Err() == nil; attempt++ {
-		if err := c.read(ctx); err != nil && ctx.Err() == nil {
-			c.bus.log.Debug("catalog reader starts anew", "error", err)
-			_ = backoff(ctx, attempt) // an ended ctx ends the loop
-			continue
-		}
-		attempt = 0
+		err := c.read(ctx)
+		c.bus.log.Debug("catalog reader starts anew", "error", err)
+		_ = backoff(ctx, attempt) // an ended ctx ends the loop
 	}
 }
 
+// read applies entries until something breaks.
 func (c *Catalog) read(ctx context.Context) error {
 	cons, err := c.consumer(ctx)
 	if err != nil {
@@ -123,10 +122,6 @@ func (c *Catalog) read(ctx context.Context) error {
 	}
 	defer context.AfterFunc(ctx, msgs.Stop)()
 	defer msgs.Stop()
-	expire := time.NewTicker(time.Second)
-	defer expire.Stop()
-	stopExpiry := c.expireEach(ctx, expire.C)
-	defer stopExpiry()
 	for {
 		m, err := msgs.Next()
 		if err != nil {
@@ -212,20 +207,19 @@ func (c *Catalog) changed() {
 	c.change = make(chan struct{})
 }
 
-// expireEach forgets workers whose heartbeat stopped, also while the bucket cannot be reached.
-func (c *Catalog) expireEach(ctx context.Context, tick <-chan time.Time) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	c.bus.task(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case now := <-tick:
-				c.expire(now)
-			}
+// expireEach forgets workers whose heartbeat stopped, until ctx ends: apart from the reader, so that they are forgotten
+// also while the bucket cannot be reached.
+func (c *Catalog) expireEach(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			c.expire(now)
 		}
-	})
-	return cancel
+	}
 }
 
 func (c *Catalog) expire(now time.Time) {

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,4 +207,36 @@ func TestB12ResultIsKeptUntilTheDeadline(t *testing.T) {
 			t.Errorf("%v before the deadline: %v, want %v", left, got, want)
 		}
 	}
+}
+
+// TestB20WhatHasComeIsGivenBack: the end of the subscription is no reason to leave buffered messages to AckWait.
+func TestB20WhatHasComeIsGivenBack(t *testing.T) {
+	t.Parallel()
+	const n = 50
+	msgs, closed := make(chan *nats.Msg, n), make(chan struct{})
+	for range n {
+		msgs <- &nats.Msg{}
+	}
+	close(closed)
+	got := 0
+	untilClosed(msgs, closed, nil, func(*nats.Msg) { got++ })
+	if got != n {
+		t.Errorf("%d messages given back, want %d", got, n)
+	}
+}
+
+// TestCatalogForgetsWithoutAReader: a worker whose heartbeats end is forgotten though nothing can be read.
+func TestCatalogForgetsWithoutAReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Catalog{workers: map[string]WorkerInfo{"q.w": {Queue: "q", Instance: "w", seen: time.Now()}}, change: make(chan struct{})}
+		_, changed := c.Changes()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go c.expireEach(ctx)
+		began := time.Now()
+		<-changed
+		if took := time.Since(began); len(c.Workers()) != 0 || took < HeartbeatTTL || took > HeartbeatTTL+2*Heartbeat {
+			t.Errorf("%v after %v", c.Workers(), took)
+		}
+	})
 }

@@ -197,19 +197,25 @@ func (s *service) handBack() {
 	defer back.Wait()
 	late := time.NewTimer(publishTimeout)
 	defer late.Stop()
+	untilClosed(p.msgs, p.closed, late.C, func(m *nats.Msg) {
+		if isDelivery(m) {
+			back.Go(func() { s.giveBack(m) })
+		}
+	})
+}
+
+// untilClosed calls f for every message up to the last one before closed, or until late.
+func untilClosed(msgs <-chan *nats.Msg, closed <-chan struct{}, late <-chan time.Time, f func(*nats.Msg)) {
 	for {
 		select {
-		case m := <-p.msgs:
-			if isDelivery(m) {
-				back.Go(func() { s.giveBack(m) })
+		case m := <-msgs:
+			f(m)
+		case <-closed: // nothing comes any more, but what has come may still lie there
+			for len(msgs) > 0 {
+				f(<-msgs)
 			}
-		case <-p.closed:
-			if len(p.msgs) == 0 {
-				return
-			}
-			p.closed = nil
-			late.Reset(0)
-		case <-late.C:
+			return
+		case <-late:
 			return
 		}
 	}
