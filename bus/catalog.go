@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -231,9 +230,4 @@ func (c *Catalog) expire(now time.Time) {
 			c.changed()
 		}
 	}
-}
-
-// String describes a worker for people.
-func (w WorkerInfo) String() string {
-	return fmt.Sprintf("%s of %s, %d slots", w.Instance, w.Queue, w.Slots)
 }

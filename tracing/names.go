@@ -37,7 +37,6 @@ const SystemNATS = "nats"
 // The attributes of GenAI and messaging spans. They are those of the OpenTelemetry semantic conventions 1.41.0, the
 // last version of the package that holds gen_ai.
 const (
-	AttrOperation     = semconv.GenAIOperationNameKey
 	AttrProvider      = semconv.GenAIProviderNameKey
 	AttrAgentID       = semconv.GenAIAgentIDKey
 	AttrAgentName     = semconv.GenAIAgentNameKey
