@@ -12,6 +12,8 @@ var (
 	ErrStopped = errors.New("the run was stopped")
 	// ErrClosed: the run is closed.
 	ErrClosed = errors.New("the run is closed")
+	// ErrYielded: the run was handed back for another orchestrator to go on with.
+	ErrYielded = errors.New("the run is handed back")
 	// ErrUnanswered is returned by Close when a message waits for an answer. Work answers it; a second Close closes
 	// regardless.
 	ErrUnanswered = errors.New("a message came that is not answered")

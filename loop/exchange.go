@@ -20,7 +20,9 @@ type exchange struct {
 	first int // its first turn
 	until time.Time
 	tally tally
-	span  trace.Span // of the turn under way
+
+	resuming bool       // the turn under way is an earlier owner's
+	span     trace.Span // of the turn under way
 }
 
 // exchange works until an answer is written. The token of r.working is held.
@@ -31,7 +33,10 @@ func (r *Run) exchange(ctx context.Context) (schema.Answer, error) {
 		x.until = time.Now().Add(time.Duration(ms) * time.Millisecond)
 	}
 	x.stop = r.watchStop(ctx)
-	answer, err := x.run()
+	answer, err := x.resume()
+	if err == nil && answer.Reason == "" {
+		answer, err = x.run()
+	}
 	if why := x.stop.end(); why != nil && !errors.Is(err, ErrFenced) {
 		err = why // a stop slot stands in the run, even if the answer came first
 	}
@@ -110,7 +115,10 @@ func (x *exchange) limit() schema.Reason {
 // announce tells the model that a limit is reached. The source makes it one message however often it is written.
 func (x *exchange) announce(limit schema.Reason) error {
 	text := fmt.Sprintf("%s No tool can be called any more. Answer now with what you have, and say what is missing.", x.limitText(limit))
-	s := schema.Say{Role: schema.RoleSystem, Text: text, Source: fmt.Sprintf("limit:%s:%d", limit, x.k)}
+	s := schema.Say{Role: schema.RoleSystem, Text: text, Source: limitSource(limit, x.k)}
+	if x.resumed && x.said(s.Source, x.state.Says()) {
+		return nil
+	}
 	_, err := x.tell(x.ctx, s)
 	return err
 }

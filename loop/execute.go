@@ -99,6 +99,9 @@ func (x *exchange) startTool(t *schema.Turn, i int) (context.Context, trace.Span
 // guarded on its begin.
 func (x *exchange) outcome(ctx context.Context, o *order, i int) (schema.Result, error) {
 	c, call := &o.turn.Calls[i], x.call(o.turn, i)
+	if x.resuming {
+		return x.again(ctx, c, call)
+	}
 	if r, decided := c.Decision.Outcome(call); decided {
 		return x.claim(call, c.Queue, r, schema.Key{})
 	}

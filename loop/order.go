@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sourcegraph/conc/panics"
@@ -88,7 +89,11 @@ func (o *order) view(c *schema.TurnCall, a *arrival) error {
 	if !changed {
 		return nil
 	}
-	return o.x.write(o.x.ctx, schema.ViewKey(o.turn.N, a.i), &schema.View{Text: seen.Output}, schema.Key{})
+	err := o.x.write(o.x.ctx, schema.ViewKey(o.turn.N, a.i), &schema.View{Text: seen.Output}, schema.Key{})
+	if o.x.resuming && errors.Is(err, schema.ErrExists) {
+		return nil // the earlier owner's stands, and is in the memory
+	}
+	return err
 }
 
 // askSettle asks one guard, which gets copies. A guard that panics may be the one that takes secrets out, so the

@@ -28,6 +28,9 @@ type Run struct {
 	span    trace.Span // of the run, as long as this process has it
 	warned  int        // the last say of which a Close said that it waits; who holds the token of working has it
 
+	resumed bool            // taken over: facts of earlier owners may be there
+	yield   <-chan struct{} // closed when the run shall be handed back; nil: never
+
 	stopped, lost chan struct{} // closed when a stop, and when a newer owner or a close is heard
 	heardStop     sync.Once
 	heardLost     sync.Once
@@ -128,7 +131,7 @@ func (r *Run) heard(f schema.Fact) {
 
 func (r *Run) heardCtl(k int) {
 	switch c := r.state.Ctl(k); {
-	case c == nil || k <= 1:
+	case c == nil || k <= r.own:
 	case c.Act == schema.CtlStop:
 		r.heardStop.Do(func() { close(r.stopped) })
 	default:

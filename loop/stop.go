@@ -16,6 +16,7 @@ import (
 //	caller's ctx ends ── write stop slot ──┐
 //	stop slot heard ───────────────────────┴─► calls end ─► model ends
 //	newer owner or close heard ──────────────────────────► model ends; running calls are the new owner's
+//	handed back ──────────────────────────────────────────► model ends
 type stopper struct {
 	run    *Run
 	calls  context.Context
@@ -42,7 +43,7 @@ func (r *Run) watchStop(ctx context.Context) *stopper {
 }
 
 func (s *stopper) watch(ctx context.Context) {
-	lost := s.run.lost
+	lost, yield := s.run.lost, s.run.yield
 	for {
 		select {
 		case <-s.done:
@@ -50,6 +51,9 @@ func (s *stopper) watch(ctx context.Context) {
 		case <-lost:
 			lost = nil
 			s.lose(s.run.lostTo())
+		case <-yield:
+			yield = nil
+			s.lose(ErrYielded) // the model only: calls that run settle
 		case <-s.run.stopped:
 			s.halt(ErrStopped)
 			return

@@ -14,6 +14,7 @@ type Open struct {
 	Chain     string            `msgpack:"chain,omitempty" json:"chain,omitempty"`        // digest of the agent's code chain; empty: none
 	Principal Principal         `msgpack:"principal,omitempty" json:"principal,omitzero"` // on whose behalf
 	Parent    *CallRef          `msgpack:"parent,omitempty" json:"parent,omitempty"`      // the call that this run answers; absent: a run of its own
+	Keep      bool              `msgpack:"keep,omitempty" json:"keep,omitempty"`          // stays open after its answer, for further messages
 	Trace     map[string]string `msgpack:"trace,omitempty" json:"trace,omitempty"`        // W3C trace context of the run
 	AtMS      int64             `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`        // Unix ms
 }

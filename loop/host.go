@@ -1,0 +1,286 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jetcrew/jetcrew/loop/memory"
+	"github.com/jetcrew/jetcrew/schema"
+	"github.com/jetcrew/jetcrew/tracing"
+)
+
+// maxTakes is how many consecutive owners may take a run for the same message without a new fact before it is given up.
+const maxTakes = 3
+
+// How long a message that is given back stays away.
+const (
+	busyDelay   = 2 * time.Second
+	cannotDelay = 5 * time.Second
+)
+
+// HostConfig is what a Host is made of. All but Guards and what Config fills in are required.
+type HostConfig struct {
+	Config // of every run; Agent, Model and Registry come from the functions below
+
+	// Find returns the agent that a new run is started with; false: it is not served here.
+	Find func(name string) (schema.AgentSpec, bool)
+	// Equip returns the model and the tools of an agent; an error: this process cannot run it.
+	Equip func(ctx context.Context, spec schema.AgentSpec) (Model, Registry, error)
+}
+
+// Host works on the runs that messages of the queue agents bring, new ones and those that another orchestrator
+// dropped. It may be used by several goroutines at once.
+type Host struct{ cfg HostConfig }
+
+// NewHost returns a host.
+func NewHost(cfg HostConfig) (*Host, error) {
+	if cfg.Find == nil || cfg.Equip == nil {
+		return nil, errors.New("new host: Find and Equip are required")
+	}
+	cfg.Config = cfg.withDefaults()
+	return &Host{cfg}, nil
+}
+
+// Take works on the run of m until it is answered and closed, or is another's. The end of ctx has it handed back: the
+// model is not asked any more, calls that run settle. The caller has made sure that no other owner is alive; should
+// one be, it loses its next write.
+func (h *Host) Take(ctx context.Context, m schema.RunMessage) schema.Taken {
+	if m.Call != nil && m.Call.Turn > 0 {
+		return h.refuse(ctx, m)
+	}
+	r, taken, err := h.take(ctx, m)
+	if err == nil && r != nil {
+		err = r.carryOn(ctx, m)
+	}
+	switch {
+	case err == nil && r == nil:
+		return taken
+	case err == nil, errors.Is(err, ErrStopped), errors.Is(err, ErrClosed):
+		return taken
+	case errors.Is(err, ErrFenced):
+		return schema.Taken{Act: schema.TakenLeave, Reason: err.Error()}
+	case errors.Is(err, ErrYielded):
+		return schema.Taken{Act: schema.TakenBusy, Reason: err.Error()}
+	}
+	return schema.Taken{Act: schema.TakenBusy, After: busyDelay, Reason: err.Error()}
+}
+
+// refuse settles a call of another run: sub-agents are not served yet.
+func (h *Host) refuse(ctx context.Context, m schema.RunMessage) schema.Taken {
+	r := m.Call.Fail(schema.ToolFailed, "this orchestrator does not run sub-agents")
+	r.Worker = h.cfg.Instance
+	_, err := h.cfg.Journal.Append(ctx, m.Call.Run, m.Call.ResultKey(schema.QueueAgents), &r, schema.Key{})
+	if err != nil && !errors.Is(err, schema.ErrExists) {
+		return schema.Taken{Act: schema.TakenBusy, After: busyDelay, Reason: err.Error()}
+	}
+	return schema.Taken{Act: schema.TakenDone}
+}
+
+// startOrder is what a message that starts a run asks for.
+type startOrder struct {
+	Task string `json:"task"`
+	Keep bool   `json:"keep"`
+}
+
+// take opens the run, or finds it open, and writes the own slot. A nil run says why there is none.
+func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Taken, error) {
+	none := func(act schema.TakenAct, after time.Duration, why string) (*Run, schema.Taken, error) {
+		return nil, schema.Taken{Act: act, After: after, Reason: why}, nil
+	}
+	r := &Run{id: m.Run, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{}), resumed: true}
+	r.agent = &Agent{cfg: h.cfg.Config, validator: schema.NewValidator()}
+	r.yield = ctx.Done()
+	if err := r.refresh(ctx); err != nil {
+		return nil, schema.Taken{}, err
+	}
+	if r.state.Open() == nil {
+		if m.Call == nil {
+			return none(schema.TakenBusy, busyDelay, "the run is not known yet")
+		}
+		var o startOrder
+		if err := json.Unmarshal([]byte(m.Call.Args), &o); err != nil || strings.TrimSpace(o.Task) == "" {
+			return none(schema.TakenDead, 0, `a run is started with the arguments {"task": "…"}`)
+		}
+		spec, ok := h.cfg.Find(m.Call.Tool)
+		if !ok {
+			return none(schema.TakenCannot, cannotDelay, fmt.Sprintf("agent %.80q is not served here", m.Call.Tool))
+		}
+		if err := r.openFor(ctx, spec, m, o); err != nil {
+			return nil, schema.Taken{}, err
+		}
+	}
+	open := r.state.Open()
+	switch {
+	case r.state.Closed() != nil:
+		return none(schema.TakenDone, 0, "")
+	case open == nil:
+		return none(schema.TakenBusy, busyDelay, "the run's open fact is not readable yet")
+	case open.Agent == nil || open.Kind != schema.RunAgent:
+		return none(schema.TakenDead, 0, "the run is not an agent's")
+	}
+	model, registry, err := h.cfg.Equip(ctx, *open.Agent)
+	if err != nil || open.Chain != "" {
+		return none(schema.TakenCannot, cannotDelay, fmt.Sprintf("agent %.80q cannot run here: %v", open.Agent.ID, err))
+	}
+	cfg := h.cfg.Config
+	cfg.Agent, cfg.Model, cfg.Registry, cfg.Principal = *open.Agent, model, registry, open.Principal
+	if err := cfg.validate(); err != nil {
+		return none(schema.TakenDead, 0, err.Error())
+	}
+	r.agent = &Agent{cfg: cfg, validator: schema.NewValidator()}
+	taken, err := r.seize(ctx, m.Seq)
+	if err != nil {
+		return nil, taken, err
+	}
+	return r, taken, nil
+}
+
+// openFor writes the first fact of a new run, or reads the one that somebody else wrote.
+func (r *Run) openFor(ctx context.Context, spec schema.AgentSpec, m schema.RunMessage, o startOrder) error {
+	open := &schema.Open{
+		Kind: schema.RunAgent, Agent: &spec, Principal: m.Call.Principal, Keep: o.Keep, Trace: tracing.TraceMap(ctx), AtMS: nowMS(),
+	}
+	err := r.write(ctx, schema.OpenKey(), open, schema.Key{})
+	if errors.Is(err, schema.ErrExists) {
+		return r.refresh(ctx)
+	}
+	return err
+}
+
+// seize writes the next own slot, hears the run from then on, and reads it up to that slot. What it returns is what
+// becomes of the message once the run is worked on.
+func (r *Run) seize(ctx context.Context, seq uint64) (schema.Taken, error) {
+	before := r.state.Ctls()
+	r.own = before + 1
+	own := &schema.Ctl{Act: schema.CtlOwn, Instance: r.agent.cfg.Instance, Seq: seq, AtMS: nowMS()}
+	for {
+		err := r.write(ctx, schema.CtlKey(r.own), own, schema.Key{})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, schema.ErrExists) {
+			return schema.Taken{}, err
+		}
+		if err := r.refresh(ctx); err != nil {
+			return schema.Taken{}, err
+		}
+		if c := r.state.Ctl(r.own); c == nil || c.Act != schema.CtlStop {
+			return schema.Taken{}, fmt.Errorf("slot %d is another's now", r.own)
+		}
+		r.own++
+	}
+	stop, err := r.agent.cfg.Journal.Watch(ctx, r.id, r.heard)
+	if err != nil {
+		return schema.Taken{}, err
+	}
+	r.unwatch = stop
+	ctx, r.span = tracing.StartAgent(ctx, tracing.Agent{ID: r.agent.cfg.Agent.ID, Run: r.id, Provider: r.agent.cfg.Agent.Model.Provider, Model: r.agent.cfg.Agent.Model.Name})
+	r.events.sink, r.events.run = r.agent.cfg.Events, r.id
+	r.events.emit(Event{Type: EventRunStart})
+	taken, err := r.survey(ctx, seq)
+	if err != nil {
+		r.leave(err)
+	}
+	return taken, err
+}
+
+// survey reads everything up to the own slot, and stops the run when too many owners were lost over the same message.
+func (r *Run) survey(ctx context.Context, seq uint64) (schema.Taken, error) {
+	facts, err := r.agent.cfg.Journal.Facts(ctx, r.id, r.seq.Load())
+	if err != nil {
+		return schema.Taken{}, fmt.Errorf("read facts: %w", err)
+	}
+	for _, f := range facts {
+		r.apply(f)
+	}
+	switch {
+	case r.state.Closed() != nil:
+		return schema.Taken{Act: schema.TakenDone}, ErrClosed
+	case r.taken() != nil:
+		return schema.Taken{}, ErrFenced
+	}
+	taken := schema.Taken{Act: schema.TakenDone}
+	if n := takes(facts, seq); n > maxTakes {
+		why := fmt.Sprintf("%d orchestrators were lost over this run without a step forward", n-1)
+		slot := &schema.Ctl{Act: schema.CtlStop, Instance: r.agent.cfg.Instance, Why: why, AtMS: nowMS()}
+		if err := r.write(ctx, schema.CtlKey(r.own+1), slot, schema.Key{}); err != nil {
+			return schema.Taken{}, err
+		}
+		taken = schema.Taken{Act: schema.TakenDead, Reason: why}
+	}
+	for k := 1; k <= r.state.Ctls(); k++ {
+		if r.state.Ctl(k).Act == schema.CtlStop {
+			r.heardStop.Do(func() { close(r.stopped) })
+		}
+	}
+	return taken, nil
+}
+
+// takes counts the last own slots that name the same message, the new one included, without another fact between them.
+func takes(facts []schema.Fact, seq uint64) (n int) {
+	for i := len(facts) - 1; i >= 0; i-- {
+		var c schema.Ctl
+		if facts[i].Key.Kind != schema.KindCtl || schema.Decode(facts[i].Data, &c) != nil {
+			return n
+		}
+		if c.Act != schema.CtlOwn {
+			continue
+		}
+		if c.Seq != seq {
+			return n
+		}
+		n++
+	}
+	return n
+}
+
+// carryOn says what the message brings, once, and works until nothing is left to do.
+func (r *Run) carryOn(ctx context.Context, m schema.RunMessage) error {
+	ctx = context.WithoutCancel(ctx) // its end hands the run back, it does not stop it
+	if m.Call != nil {
+		if err := r.sayTask(ctx, m); err != nil {
+			r.leave(err)
+			return err
+		}
+	}
+	for {
+		for r.unfinished() {
+			if _, err := r.Work(ctx); err != nil {
+				return err
+			}
+		}
+		if r.state.Open().Keep {
+			r.leave(ErrYielded)
+			return nil
+		}
+		if err := r.Close(ctx); !errors.Is(err, ErrUnanswered) {
+			return err
+		}
+	}
+}
+
+// sayTask writes the task of a new run. Its source makes it one message however often it is written.
+func (r *Run) sayTask(ctx context.Context, m schema.RunMessage) error {
+	source := fmt.Sprintf("call:%s.%d.%d", m.Call.Run, m.Call.Turn, m.Call.Index)
+	var o startOrder
+	if r.said(source, r.state.Says()) || json.Unmarshal([]byte(m.Call.Args), &o) != nil || o.Task == "" {
+		return nil
+	}
+	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: o.Task, Source: source})
+	return err
+}
+
+// unfinished tells whether an exchange is to be worked on: a message waits, a turn has no answer, or a stop is to be
+// carried out.
+func (r *Run) unfinished() bool {
+	select {
+	case <-r.stopped:
+		return true
+	default:
+		return r.state.Pending() || r.state.Turns() >= r.unanswered()
+	}
+}

@@ -1,0 +1,93 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// resume goes on with an exchange that an earlier owner began: it rebuilds the counters from the facts and takes the
+// last turn, which is not asked for again, to its end. A zero answer says that the exchange goes on.
+func (x *exchange) resume() (schema.Answer, error) {
+	if !x.resumed {
+		return schema.Answer{}, nil
+	}
+	x.first = x.unanswered()
+	n := x.state.Turns()
+	if n < x.first {
+		return schema.Answer{}, nil
+	}
+	if began := x.state.Turn(x.first).StartedMS; !x.until.IsZero() && began > 0 {
+		x.until = time.UnixMilli(began).Add(time.Duration(x.agent.cfg.Agent.Limits.WallClockMS) * time.Millisecond)
+	}
+	for k := x.first; k < n && !x.agent.cfg.NoLimits; k++ {
+		x.tally.add(x.state.Turn(k), x.state)
+	}
+	answer, err := x.finishTurn(x.state.Turn(n))
+	return deref(answer), err
+}
+
+// unanswered returns the first turn that belongs to no answer.
+func (r *Run) unanswered() int {
+	if a := r.state.Answer(r.state.Answers()); a != nil {
+		return a.Turn + 1
+	}
+	return 1
+}
+
+// finishTurn settles the calls of an earlier owner's turn. Views and the end of the exchange may be missing too, so
+// what has its result takes the same way.
+func (x *exchange) finishTurn(t *schema.Turn) (*schema.Answer, error) {
+	x.resuming = true
+	err := x.execute(t)
+	x.resuming = false
+	if err != nil {
+		return nil, err
+	}
+	if x.stop.model.Err() != nil { // stopped or handed back: the answer is not this owner's to write
+		return nil, context.Cause(x.stop.model)
+	}
+	return x.conclude(t, x.limitOf(t))
+}
+
+// again gets the result of an earlier owner's call: the recorded one, or what another dispatch of the same call
+// brings. The dispatch settles also what must not start any more, because the call may have begun.
+func (x *exchange) again(ctx context.Context, c *schema.TurnCall, call *schema.Call) (schema.Result, error) {
+	if r := x.state.Result(call.Turn, call.Index); r != nil {
+		return *r, nil
+	}
+	if r, decided := c.Decision.Outcome(call); decided {
+		return x.claim(call, c.Queue, r, schema.Key{})
+	}
+	within, ok := x.within(c)
+	if !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		cancel()
+	}
+	return x.agent.cfg.Dispatcher.Dispatch(ctx, call, c.Queue, max(within, 0))
+}
+
+// limitOf returns the limit that made t a last turn: the one that was announced to it.
+func (x *exchange) limitOf(t *schema.Turn) schema.Reason {
+	for _, limit := range []schema.Reason{schema.ReasonRepeat, schema.ReasonMaxSteps, schema.ReasonTokens, schema.ReasonWallClock} {
+		if x.said(limitSource(limit, x.k), t.Say) {
+			return limit
+		}
+	}
+	return ""
+}
+
+func limitSource(limit schema.Reason, k int) string { return fmt.Sprintf("limit:%s:%d", limit, k) }
+
+// said tells whether one of the messages up to number k has a source.
+func (r *Run) said(source string, k int) bool {
+	for i := 1; i <= k; i++ {
+		if s := r.state.Say(i); s != nil && s.Source == source {
+			return true
+		}
+	}
+	return false
+}
