@@ -118,6 +118,9 @@ func (b *Bus) Facts(ctx context.Context, run string, upto uint64, kinds ...schem
 		if err == nil && (upto == 0 || len(facts) > 0 && facts[len(facts)-1].Seq >= upto) {
 			return facts, nil
 		}
+		if err != nil && hopeless(err) {
+			return nil, fmt.Errorf("read facts of %s: %w", run, err)
+		}
 		if waitErr := backoff(ctx, attempt); waitErr != nil {
 			return nil, fmt.Errorf("read facts of %s up to %d: %w: %w", run, upto, waitErr, err)
 		}

@@ -54,6 +54,15 @@ func (t *table) remove(e *entry) {
 	delete(t.entries, e.id)
 }
 
+// drop is remove for an entry that may have been given away already.
+func (t *table) drop(e *entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.entries[e.id] == e {
+		delete(t.entries, e.id)
+	}
+}
+
 // count returns how many calls of a queue are worked on.
 func (t *table) count(queue string) (n int) {
 	t.mu.Lock()
@@ -112,7 +121,8 @@ func (b *Bus) answerOwn(m *nats.Msg) {
 	if schema.Decode(m.Data, &q) != nil || m.Reply == "" {
 		return // not a question; silence is its answer
 	}
-	b.send(m.Reply, &OwnReply{Running: b.table.running(callID{q.Run, q.Turn, q.Index}, q.Seq)})
+	running := q.Turn == 0 && b.owns(q.Run, q.Seq) || q.Turn > 0 && b.table.running(callID{q.Run, q.Turn, q.Index}, q.Seq)
+	b.send(m.Reply, &OwnReply{Running: running})
 }
 
 func (b *Bus) hearCancel(m *nats.Msg) {

@@ -1,0 +1,254 @@
+package bus
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Host works on runs. Take is called concurrently, for one run at a time once; it returns what becomes of the message,
+// and when ctx ends it hands the run back soon.
+type Host interface {
+	Take(ctx context.Context, m schema.RunMessage) schema.Taken
+}
+
+// Hosting says how a process serves the queue agents.
+type Hosting struct {
+	Slots int           // runs at once; default 16
+	Host  Host          // required
+	Drain time.Duration // after the end of ctx: for calls that run to settle before their runs are left to others; default 20 s
+}
+
+// Host serves the queue agents until ctx ends: it has every run that a message brings, and that no other instance
+// works on, taken by h. Then it takes no further message, waits for what is handed back, and returns. A run is in
+// progress, for others to see, as long as Take works on it; there is no deadline.
+func (b *Bus) Host(ctx context.Context, h Hosting) error {
+	h.Slots, h.Drain = cmp.Or(h.Slots, 16), cmp.Or(h.Drain, 20*time.Second)
+	switch {
+	case h.Host == nil:
+		return errors.New("host agents: no host")
+	case h.Slots < 1 || h.Slots > 4096:
+		return fmt.Errorf("host agents: slots %d: want 1 to 4096", h.Slots)
+	}
+	if err := b.ensureConsumer(ctx, schema.QueueAgents); err != nil {
+		return fmt.Errorf("host agents: %w", err)
+	}
+	b.working.Do(func() { b.tasks.Go(func() { b.keepInProgress(b.life) }) })
+	s := &hosting{bus: b, Hosting: h, puller: newPuller(b, schema.QueueAgents, h.Slots)}
+	s.finished = make(chan struct{}, h.Slots+cap(s.puller.msgs))
+	if err := s.run(ctx); err != nil {
+		return fmt.Errorf("host agents: %w", err)
+	}
+	return nil
+}
+
+// hosting is the queue agents as this process serves it.
+type hosting struct {
+	Hosting
+	bus      *Bus
+	puller   *puller
+	finished chan struct{} // one for each message that is done with
+	open     sync.WaitGroup
+}
+
+func (s *hosting) run(ctx context.Context) error {
+	tick := time.NewTicker(time.Second / 2)
+	defer tick.Stop()
+	p := s.puller
+	if err := p.watch(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := p.pull(); err != nil {
+			return err
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+			return s.drain()
+		case <-s.bus.life.Done():
+			return nats.ErrConnectionClosed
+		case m := <-p.msgs:
+			if p.take(m) {
+				s.open.Add(1)
+				s.bus.tasks.Go(func() { s.handle(ctx, m) })
+			}
+		case <-s.finished:
+			p.demand.finished()
+		case <-tick.C:
+			err = p.watch(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// drain gives back what is buffered and waits for the runs to be handed back.
+func (s *hosting) drain() error {
+	p := s.puller
+	if p.sub != nil && p.sub.Drain() == nil {
+		s.giveBack()
+	}
+	done := make(chan struct{})
+	go func() {
+		s.open.Wait()
+		close(done)
+	}()
+	late := time.NewTimer(s.Drain)
+	defer late.Stop()
+	for {
+		select {
+		case <-done:
+			if err := s.bus.nc.FlushTimeout(publishTimeout); err != nil {
+				return fmt.Errorf("drain: acknowledgements may not have arrived: %w", err)
+			}
+			return nil
+		case <-s.finished:
+		case <-late.C:
+			s.leave()
+			_ = s.bus.nc.FlushTimeout(publishTimeout) // AckWait does the same, later
+			return nil
+		}
+	}
+}
+
+// giveBack returns the messages that were on their way when the subscription ended.
+func (s *hosting) giveBack() {
+	late := time.NewTimer(publishTimeout)
+	defer late.Stop()
+	closed := s.puller.closed
+	for {
+		select {
+		case m := <-s.puller.msgs:
+			if isDelivery(m) {
+				_ = s.bus.nc.Publish(m.Reply, nakAfter(0)) // AckWait does the same, later
+			}
+		case <-closed:
+			if len(s.puller.msgs) == 0 {
+				return
+			}
+			closed = nil
+			late.Reset(0)
+		case <-late.C:
+			return
+		}
+	}
+}
+
+// leave gives back the runs whose calls still run: another owner takes them, and this process's next write is refused.
+func (s *hosting) leave() {
+	t := &s.bus.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, e := range t.entries {
+		if e.queue == schema.QueueAgents {
+			_ = s.bus.nc.Publish(e.reply, nakAfter(0)) // AckWait does the same, later
+			delete(t.entries, id)
+		}
+	}
+}
+
+// errand is one message of the queue agents.
+type errand struct {
+	delivery
+	host *hosting
+	run  schema.RunMessage
+}
+
+// handle takes one message to its end.
+func (s *hosting) handle(ctx context.Context, m *nats.Msg) {
+	defer func() {
+		s.finished <- struct{}{}
+		s.open.Done()
+	}()
+	o, err := parseOrigin(m)
+	if err != nil {
+		s.bus.log.Warn("message is no delivery", "queue", schema.QueueAgents, "error", err)
+		return
+	}
+	e := &errand{host: s}
+	e.delivery = delivery{
+		service: &service{bus: s.bus, worker: Worker{Queue: schema.QueueAgents}}, origin: o, msg: m, received: time.Now(),
+	}
+	if e.run, err = readErrand(m.Data, o); err != nil {
+		e.bury(err.Error())
+		return
+	}
+	e.work(ctx)
+}
+
+// readErrand reads a wake-up or a call.
+func readErrand(data []byte, o origin) (schema.RunMessage, error) {
+	m := schema.RunMessage{Seq: o.seq, Delivery: o.delivery}
+	var w schema.Wake
+	if err := schema.Decode(data, &w); err == nil && w.Wake {
+		if !schema.ValidID(w.Run) {
+			return m, fmt.Errorf("wake-up: run %.80q is no id", w.Run)
+		}
+		m.Run = w.Run
+		return m, nil
+	}
+	c, err := schema.DecodeCall(data)
+	if err != nil {
+		return m, err
+	}
+	m.Call, m.Run = c, c.Run
+	if c.Turn > 0 {
+		m.Run = schema.ChildRun(c.Run, c.Turn, c.Index, 1)
+	}
+	return m, nil
+}
+
+// noDeadline is for a run, which has none.
+var noDeadline = time.Unix(math.MaxInt32, 0)
+
+// work has the run taken unless somebody works on it.
+func (e *errand) work(ctx context.Context) {
+	b := e.bus
+	slot := &entry{
+		id: callID{run: e.run.Run}, queue: schema.QueueAgents, seq: e.seq, reply: e.msg.Reply, deadline: noDeadline,
+		cancel: func(error) {}, // a run is stopped by a fact; the hint is for its calls
+	}
+	if present := b.table.add(slot); present != nil {
+		e.nak(ownedDelay)
+		return
+	}
+	defer b.table.drop(slot)
+	owned, err := b.owned(ctx, e.run.Run, e.seq)
+	switch {
+	case err != nil:
+		b.log.Warn("run not taken, it comes again", "run", e.run.Run, "error", err)
+		e.nak(ownedDelay)
+		return
+	case owned:
+		e.nak(ownedDelay)
+		return
+	}
+	slot.active.Store(true)
+	e.settle(e.host.Host.Take(ctx, e.run))
+}
+
+func (e *errand) settle(t schema.Taken) {
+	switch t.Act {
+	case schema.TakenDone:
+		e.ack()
+	case schema.TakenBusy:
+		e.nak(t.After)
+	case schema.TakenCannot:
+		e.bus.log.Warn("run handed back", "run", e.run.Run, "reason", t.Reason)
+		e.nak(t.After)
+	case schema.TakenDead:
+		e.bury(t.Reason)
+	default:
+		e.bus.log.Info("run left to another owner", "run", e.run.Run, "reason", t.Reason)
+	}
+}

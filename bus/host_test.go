@@ -1,0 +1,166 @@
+package bus_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/bustest"
+	"github.com/jetcrew/jetcrew/loop"
+	"github.com/jetcrew/jetcrew/loop/model"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// slowModel asks for one call, then answers; gate holds up its second turn.
+type slowModel struct {
+	asked [3]atomic.Int64
+	gate  func(ctx context.Context) error
+}
+
+func (m *slowModel) Generate(ctx context.Context, req *model.Request) (*model.Response, error) {
+	m.asked[req.Turn].Add(1)
+	if req.Turn == 1 {
+		return &model.Response{Calls: []schema.RawCall{{ID: "a", Name: "book", Args: `{"seat":"4C"}`}}, Finish: schema.FinishCalls}, nil
+	}
+	if m.gate != nil {
+		if err := m.gate(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &model.Response{Text: "done", Finish: schema.FinishStop}, nil
+}
+
+// host serves agents on b until the test ends or stop is called.
+func host(t *testing.T, b *bus.Bus, m loop.Model) (stop func()) {
+	t.Helper()
+	h, err := loop.NewHost(loop.HostConfig{
+		Config: loop.Config{Bus: b, Instance: b.Instance()},
+		Find: func(name string) (schema.AgentSpec, bool) {
+			return schema.AgentSpec{ID: name, Limits: schema.DefaultLimits()}, name == "helper"
+		},
+		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) {
+			return m, b.Select("*"), nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- b.Host(ctx, bus.Hosting{Slots: 4, Host: h, Drain: time.Second}) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-done // an error where the test closed the bus
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func waitClosed(t *testing.T, b *bus.Bus, run string, within time.Duration) []schema.Fact {
+	t.Helper()
+	closed := make(chan struct{}, 8)
+	stop, err := b.Watch(t.Context(), run, func(f schema.Fact) {
+		if f.Key.Kind == schema.KindClose {
+			closed <- struct{}{}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	late := time.NewTimer(within)
+	defer late.Stop()
+	for {
+		facts, err := b.Facts(t.Context(), run, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(facts) > 0 && facts[len(facts)-1].Key == schema.CloseKey() {
+			return facts
+		}
+		select {
+		case <-closed:
+		case <-late.C:
+			t.Fatalf("run is not closed within %v: %+v", within, facts)
+		}
+	}
+}
+
+func startRun(t *testing.T, b *bus.Bus) string {
+	t.Helper()
+	run := schema.NewID()
+	if err := b.StartRun(t.Context(), &schema.Call{Run: run, Tool: "helper", Args: `{"task":"go"}`}); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// TestHostTakesOverALostRun: the owner vanishes while it asks the model for its second turn; another one finishes the
+// run within 10 s, without asking for the first turn or running its call again.
+func TestHostTakesOverALostRun(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 8, Tools: mixedTools(t)})
+	b, first, second := connect(t, srv), connect(t, srv), connect(t, srv)
+	if err := first.Select("book").Wait(t.Context(), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Select("book").Wait(t.Context(), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	stuck, released, m2 := make(chan struct{}), make(chan struct{}), &slowModel{}
+	m1 := &slowModel{gate: func(ctx context.Context) error {
+		close(stuck)
+		<-released // deaf to everything, as a process that is gone
+		return ctx.Err()
+	}}
+	stop := host(t, first, m1)
+	run := startRun(t, b)
+	<-stuck
+	lost := time.Now()
+	go first.Close() // it waits for the model; to all others this process is gone
+	host(t, second, m2)
+	facts := waitClosed(t, b, run, 10*time.Second)
+	t.Logf("taken over and finished after %v", time.Since(lost))
+	close(released)
+	stop()
+	for _, err := range bustest.Check(facts) {
+		t.Error(err)
+	}
+	if m1.asked[1].Load() != 1 || m2.asked[1].Load() != 0 || m2.asked[2].Load() != 1 {
+		t.Errorf("model requests: first owner %d, %d; second %d, %d", m1.asked[1].Load(), m1.asked[2].Load(), m2.asked[1].Load(), m2.asked[2].Load())
+	}
+}
+
+// TestHostHandsBack: an owner that ends hands its run back at once.
+func TestHostHandsBack(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 8, Tools: mixedTools(t)})
+	b, first, second := connect(t, srv), connect(t, srv), connect(t, srv)
+	for _, x := range []*bus.Bus{first, second} {
+		if err := x.Select("book").Wait(t.Context(), 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stuck := make(chan struct{})
+	stop := host(t, first, &slowModel{gate: func(ctx context.Context) error {
+		close(stuck)
+		<-ctx.Done()
+		return ctx.Err()
+	}})
+	run := startRun(t, b)
+	<-stuck
+	stop()
+	m := &slowModel{}
+	host(t, second, m)
+	for _, err := range bustest.Check(waitClosed(t, b, run, 4*time.Second)) {
+		t.Error(err)
+	}
+	if m.asked[1].Load() != 0 {
+		t.Error("a written turn was asked again")
+	}
+}
