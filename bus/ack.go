@@ -24,6 +24,34 @@ func nakAfter(d time.Duration) []byte {
 	return fmt.Appendf(nil, `-NAK {"delay": %d}`, d.Nanoseconds())
 }
 
+// ackDelay is how long acknowledgements wait for one another. Nobody waits for them, and each that travels alone costs
+// the server a wake-up and, when it empties the stream, a file.
+const ackDelay = time.Millisecond
+
+// ackSoon acknowledges a delivery together with others.
+func (b *Bus) ackSoon(reply string) {
+	b.done.mu.Lock()
+	defer b.done.mu.Unlock()
+	b.done.replies = append(b.done.replies, reply)
+	if len(b.done.replies) == 1 {
+		time.AfterFunc(ackDelay, b.sendAcks)
+	}
+}
+
+// sendAcks sends what ackSoon has gathered.
+func (b *Bus) sendAcks() {
+	b.done.mu.Lock()
+	replies := b.done.replies
+	b.done.replies = nil
+	b.done.mu.Unlock()
+	for _, reply := range replies {
+		if err := b.nc.Publish(reply, ackDone); err != nil {
+			b.log.Info("acknowledgements not sent, the calls come again", "calls", len(replies), "error", err)
+			return
+		}
+	}
+}
+
 // origin is what a delivered message's ack subject says about it.
 type origin struct {
 	seq      uint64 // stream sequence

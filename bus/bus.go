@@ -75,6 +75,10 @@ type Bus struct {
 	feeds map[string]*feed // by run
 	table table
 	acks  acks
+	done  struct { // acknowledgements that are about to be sent
+		mu      sync.Mutex
+		replies []string
+	}
 
 	changed chan struct{} // the connection came back or a reader was too slow: look again
 	once    sync.Once
@@ -205,6 +209,7 @@ func (b *Bus) Now() time.Time { return b.clock.now() }
 // Close ends the bus at once: calls that wait end with an error. It is safe to call twice.
 func (b *Bus) Close() {
 	b.once.Do(func() {
+		b.sendAcks()
 		b.nc.Close() // first, so that what ends by the next line writes no result that a worker which dies would not write
 		b.begin.Lock()
 		b.stop()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,98 +17,201 @@ import (
 
 const cancelEvery = time.Second // how often the hint to cancel is repeated
 
-// Dispatch publishes a decided call on queue and returns its one recorded result, whoever wrote it. within bounds
-// waiting plus running, from now; 0 is the call's own timeout, or 300 s. When ctx ends the call is cancelled and still
-// settles: the result then is Cancelled, OutcomeUnknown, or what the worker had reached. A sink of schema.WithProgress
-// in ctx hears the call's progress. The error is trouble with the transport; a failed tool is a result.
+// Dispatch is Start of one call for who waits: it returns the call's one recorded result.
 func (b *Bus) Dispatch(ctx context.Context, call *schema.Call, queue string, within time.Duration) (schema.Result, error) {
-	f, err := b.join(call.Run)
-	if err != nil {
-		return schema.Result{}, err
+	type outcome struct {
+		result schema.Result
+		err    error
 	}
-	defer b.leave(f)
-	within = cmp.Or(max(within, 0), time.Duration(call.TimeoutMS)*time.Millisecond, DefaultTimeout)
-	o := &owner{
-		bus: b, call: call, queue: queue, key: call.ResultKey(queue), refused: make(chan error, 1),
-		deadline: time.Now().Add(within), server: b.Now().Add(within), within: within, state: ownerState{runOnce: !call.Idempotent},
-	}
-	o.slot = f.expect(o.key, func(text string) { schema.Progress(ctx, text) })
-	defer f.forget(o.key)
-	r, err := o.settle(ctx)
-	if err != nil {
-		return r, fmt.Errorf("dispatch %s on %s: %w", call, queue, err)
-	}
-	return r, nil
+	got := make(chan outcome, 1)
+	b.Start(schema.Dispatch{Ctx: ctx, Call: call, Queue: queue, Within: within, Done: func(r schema.Result, err error) { got <- outcome{r, err} }})
+	o := <-got
+	return o.result, o.err
 }
 
-// owner drives one call through the owner's rules.
+// Start publishes decided calls of one run, in their order, and returns; each one's Done gets its one recorded result,
+// whoever wrote it, or trouble with the transport. When its context ends a call is cancelled and still settles: the
+// result then is Cancelled, OutcomeUnknown, or what the worker had reached. All are encoded before the first is
+// published, so that they leave together: calls that trickle cost each process and the server a wake-up of its own.
+func (b *Bus) Start(calls ...schema.Dispatch) {
+	owners := make([]*owner, 0, len(calls))
+	for i := range calls {
+		if o := b.prepare(&calls[i]); o != nil {
+			owners = append(owners, o)
+		}
+	}
+	for _, o := range owners {
+		o.publish()
+	}
+}
+
+// prepare has the result of a call awaited. It returns nil when there is nothing to publish.
+func (b *Bus) prepare(d *schema.Dispatch) *owner {
+	f, err := b.join(d.Call.Run)
+	if err != nil {
+		d.Done(schema.Result{}, err)
+		return nil
+	}
+	within := cmp.Or(max(d.Within, 0), time.Duration(d.Call.TimeoutMS)*time.Millisecond, DefaultTimeout)
+	o := &owner{
+		bus: b, feed: f, ctx: d.Ctx, call: d.Call, queue: d.Queue, key: d.Call.ResultKey(d.Queue), within: within, done: d.Done,
+		result: make(chan []byte, 1), refused: make(chan error, 1),
+		deadline: time.Now().Add(within), server: b.Now().Add(within), state: ownerState{runOnce: !d.Call.Idempotent},
+	}
+	f.expect(o)
+	if d.Ctx.Err() != nil {
+		o.rush(evUnsent)
+		return nil
+	}
+	o.msg, err = o.message()
+	switch {
+	case err != nil:
+		o.end(err)
+		return nil
+	case len(o.msg.Data) > schema.MaxInline:
+		o.rush(evTooLarge)
+		return nil
+	}
+	o.watch()
+	return o
+}
+
+// owner drives one call through the owner's rules. The usual way of a call, from the publish to a result that is heard,
+// takes no goroutine; whatever else happens to it hands it to pursue, once.
 type owner struct {
+	ctx      context.Context // the caller's: its end stops the call
 	bus      *Bus
+	feed     *feed
 	call     *schema.Call
 	queue    string
 	key      schema.Key
-	slot     *openCall
-	refused  chan error // buffered 1: what went wrong with the publish
 	within   time.Duration
+	done     func(schema.Result, error)
+	msg      *nats.Msg // until it is published
 	deadline time.Time // local clock
 	server   time.Time // the same on the server's, for the header
-	stopped  time.Time // when ctx ended; zero: it has not
-	state    ownerState
-	result   schema.Result
+
+	mu      sync.Mutex
+	taken   bool        // somebody drives the call to its end
+	timer   *time.Timer // of the deadline
+	forsake func() bool // stops waiting for the end of ctx
+
+	// Of who drives it.
+	result  chan []byte // buffered 1: what was heard meanwhile
+	refused chan error  // buffered 1: what went wrong with the publish
+	stopped time.Time   // when ctx ended; zero: it has not
+	state   ownerState
+	outcome schema.Result
 }
 
-func (o *owner) settle(ctx context.Context) (schema.Result, error) {
-	ev, err := o.publish(ctx)
+// watch has the call pursued at its deadline and at the end of ctx.
+func (o *owner) watch() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.timer = time.AfterFunc(time.Until(o.deadline), o.hurry)
+	o.forsake = context.AfterFunc(o.ctx, o.hurry)
+}
+
+// heard takes the call's result as it is stored.
+func (o *owner) heard(data []byte) {
+	if !o.claim() {
+		o.result <- data
+		return
+	}
+	o.read(data)
+	o.end(nil)
+}
+
+// refuse takes what went wrong with the publish.
+func (o *owner) refuse(err error) {
+	o.refused <- err
+	o.hurry()
+}
+
+// hurry has a published call pursued.
+func (o *owner) hurry() { o.rush(evPublished) }
+
+// rush has the call pursued from ev on, if nobody does yet.
+func (o *owner) rush(ev ownerEvent) {
+	if o.claim() {
+		go o.pursue(ev)
+	}
+}
+
+// claim tells whether the caller is the one that drives the call from now on.
+func (o *owner) claim() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.taken {
+		return false
+	}
+	o.taken = true
+	if o.timer != nil {
+		o.timer.Stop()
+		o.forsake()
+	}
+	return true
+}
+
+// end hands the outcome to whoever started the call.
+func (o *owner) end(err error) {
+	o.feed.forget(o.key)
+	o.bus.leave(o.feed)
+	if err != nil {
+		o.done(schema.Result{}, fmt.Errorf("dispatch %s on %s: %w", o.call, o.queue, err))
+		return
+	}
+	o.done(o.outcome, nil)
+}
+
+// pursue takes the call to its end, from ev on.
+func (o *owner) pursue(ev ownerEvent) {
+	var err error
 	for err == nil {
 		switch o.state.on(ev) {
 		case doReturn:
-			return o.result, nil
+			o.end(nil)
+			return
 		case doClaim:
 			ev, err = o.write(true)
 		case doGiveUp:
 			ev, err = o.write(false)
 		case doCancel:
 			o.bus.sendCancel(o.call, o.ended())
-			ev, err = o.wait(ctx)
+			ev, err = o.wait()
 		default:
-			ev, err = o.wait(ctx)
+			ev, err = o.wait()
 		}
 	}
-	return schema.Result{}, err
+	o.end(err)
 }
 
-// publish sends the call to the work stream. Nobody waits for the stream to say yes; a no comes as an event.
-func (o *owner) publish(ctx context.Context) (ownerEvent, error) {
-	if ctx.Err() != nil {
-		return evUnsent, nil
-	}
-	m, err := o.message(ctx)
-	if err != nil {
-		return 0, err
-	}
-	ctx, span := tracing.StartPublish(ctx, tracing.Message{
+// publish sends the call to the work stream. Nobody waits for the stream to say yes; a no has the call pursued.
+func (o *owner) publish() {
+	m := o.msg
+	o.msg = nil
+	ctx, span := tracing.StartPublish(o.ctx, tracing.Message{
 		Template: o.bus.workTemplate, Subject: m.Subject, Run: o.call.Run, Queue: o.queue,
 		Turn: o.call.Turn, Index: o.call.Index, Size: len(m.Data),
 	})
 	defer span.End()
 	tracing.Inject(ctx, m.Header)
-	if len(m.Data) > schema.MaxInline {
-		return evTooLarge, nil
-	}
-	err = o.bus.publishAsync(m, func(_ uint64, err error) {
+	err := o.bus.publishAsync(m, func(_ uint64, err error) {
 		if err != nil {
-			o.refused <- err
+			o.refuse(err)
 		}
 	})
 	if err != nil {
-		return o.publishAgain(ctx, err)
+		o.refuse(err)
 	}
-	return evPublished, nil
+	if o.bus.life.Err() != nil { // whoever ends what waits may have looked before
+		o.hurry()
+	}
 }
 
 // publishAgain takes what went wrong with the last attempt. Silence is answered by another copy, which the facts make
 // harmless; a refusal is the call's outcome.
-func (o *owner) publishAgain(ctx context.Context, err error) (ownerEvent, error) {
+func (o *owner) publishAgain(err error) (ownerEvent, error) {
 	for attempt := 1; ; attempt++ {
 		switch {
 		case err == nil:
@@ -120,29 +224,29 @@ func (o *owner) publishAgain(ctx context.Context, err error) (ownerEvent, error)
 		case hopeless(err):
 			return 0, err
 		}
-		if ev := o.glance(ctx); ev != evPublished {
+		if ev := o.glance(); ev != evPublished {
 			return ev, nil
 		}
-		_ = backoff(ctx, attempt) // an ended ctx is seen by the next glance
+		_ = backoff(o.ctx, attempt) // an ended ctx is seen by the next glance
 		var m *nats.Msg
-		if m, err = o.message(ctx); err != nil {
+		if m, err = o.message(); err != nil {
 			return 0, err
 		}
-		tracing.Inject(ctx, m.Header)
+		tracing.Inject(o.ctx, m.Header)
 		_, err = o.bus.publish(m)
 	}
 }
 
 // glance tells what has happened to a call that is not known to be published; evPublished: nothing.
-func (o *owner) glance(ctx context.Context) ownerEvent {
+func (o *owner) glance() ownerEvent {
 	select {
-	case data := <-o.slot.result:
-		o.take(data)
+	case data := <-o.result:
+		o.read(data)
 		return evSettled
 	default:
 	}
 	switch {
-	case ctx.Err() != nil:
+	case o.ctx.Err() != nil:
 		o.stopped = cmp.Or(o.stopped, time.Now())
 		return evStop
 	case time.Now().After(o.deadline):
@@ -151,7 +255,7 @@ func (o *owner) glance(ctx context.Context) ownerEvent {
 	return evPublished
 }
 
-func (o *owner) message(ctx context.Context) (*nats.Msg, error) {
+func (o *owner) message() (*nats.Msg, error) {
 	data, err := schema.Encode(o.call)
 	if err != nil {
 		return nil, err
@@ -165,20 +269,20 @@ func (o *owner) message(ctx context.Context) (*nats.Msg, error) {
 }
 
 // wait ends at the next thing that happens to the call.
-func (o *owner) wait(ctx context.Context) (ownerEvent, error) {
+func (o *owner) wait() (ownerEvent, error) {
 	at, ev := o.next()
 	t := time.NewTimer(time.Until(at))
 	defer t.Stop()
-	stop, refused := ctx.Done(), o.refused
+	stop, refused := o.ctx.Done(), o.refused
 	if o.state.phase != phaseWaiting {
 		stop, refused = nil, nil
 	}
 	select {
-	case data := <-o.slot.result:
-		o.take(data)
+	case data := <-o.result:
+		o.read(data)
 		return evSettled, nil
 	case err := <-refused:
-		return o.publishAgain(ctx, err)
+		return o.publishAgain(err)
 	case <-stop:
 		o.stopped = time.Now()
 		return evStop, nil
@@ -204,17 +308,17 @@ func (o *owner) next() (time.Time, ownerEvent) {
 	return end, evGrace
 }
 
-// take reads a recorded result. A result that cannot be read, or that names another call, is still this call's one
+// read takes a recorded result. A result that cannot be read, or that names another call, is still this call's one
 // result: nothing else can be recorded any more.
-func (o *owner) take(data []byte) {
+func (o *owner) read(data []byte) {
 	r, err := schema.DecodeResult(data)
 	switch {
 	case err != nil:
-		o.result = o.call.Failf(schema.ToolFailed, "the recorded result is unreadable: %v", err)
+		o.outcome = o.call.Failf(schema.ToolFailed, "the recorded result is unreadable: %v", err)
 	case r.Run != o.call.Run || r.Turn != o.call.Turn || r.Index != o.call.Index:
-		o.result = o.call.Fail(schema.ToolFailed, "the recorded result names another call")
+		o.outcome = o.call.Fail(schema.ToolFailed, "the recorded result names another call")
 	default:
-		o.result = *r
+		o.outcome = *r
 	}
 }
 
@@ -236,17 +340,17 @@ func (o *owner) write(notStarted bool) (ownerEvent, error) {
 	_, err = o.bus.record(ctx, o.bus.names.fact(o.call.Run, o.key), data, guard)
 	switch {
 	case err == nil:
-		o.result = r
+		o.outcome = r
 		return evSettled, nil
 	case errors.Is(err, schema.ErrGuarded):
 		return evGuarded, nil
 	case errors.Is(err, schema.ErrExists):
-		return o.read(ctx)
+		return o.look(ctx)
 	}
 	return 0, err
 }
 
-func (o *owner) read(ctx context.Context) (ownerEvent, error) {
+func (o *owner) look(ctx context.Context) (ownerEvent, error) {
 	m, err := o.bus.lookFact(ctx, o.call.Run, o.key)
 	if err != nil {
 		return 0, err
@@ -254,7 +358,7 @@ func (o *owner) read(ctx context.Context) (ownerEvent, error) {
 	if m == nil {
 		return 0, fmt.Errorf("result %s was there and is gone", o.key)
 	}
-	o.take(m.Data)
+	o.read(m.Data)
 	return evSettled, nil
 }
 

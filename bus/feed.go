@@ -28,15 +28,9 @@ type feed struct {
 	speaking sync.Mutex // held while hearers are called, so that stop can wait for them
 
 	mu      sync.Mutex
-	open    map[schema.Key]*openCall // by the key of the awaited result
+	open    map[schema.Key]*owner // by the key of the awaited result
 	hearers map[int]func(schema.Fact)
 	nextID  int
-}
-
-// openCall is a call whose result is awaited.
-type openCall struct {
-	result   chan []byte // buffered 1: the payload of the result fact
-	progress func(string)
 }
 
 // join returns the run's feed and counts the caller as a user of it until leave.
@@ -47,7 +41,7 @@ func (b *Bus) join(run string) (*feed, error) {
 		f.users++
 		return f, nil
 	}
-	f := &feed{bus: b, run: run, users: 1, open: map[schema.Key]*openCall{}, hearers: map[int]func(schema.Fact){}}
+	f := &feed{bus: b, run: run, users: 1, open: map[schema.Key]*owner{}, hearers: map[int]func(schema.Fact){}}
 	for subject, handle := range map[string]nats.MsgHandler{
 		b.names.live(run):                          f.hear,
 		b.names.prefix + ".progress." + run + ".>": f.hearProgress,
@@ -138,21 +132,19 @@ func (f *feed) listeners() []func(schema.Fact) {
 
 func (f *feed) settle(key schema.Key, data []byte) {
 	f.mu.Lock()
-	c := f.open[key]
+	o := f.open[key]
 	delete(f.open, key)
 	f.mu.Unlock()
-	if c != nil {
-		c.result <- data
+	if o != nil {
+		o.heard(data)
 	}
 }
 
 // expect registers the slot of a result before the call is published.
-func (f *feed) expect(key schema.Key, progress func(string)) *openCall {
-	c := &openCall{result: make(chan []byte, 1), progress: progress}
+func (f *feed) expect(o *owner) {
 	f.mu.Lock()
-	f.open[key] = c
+	f.open[o.key] = o
 	f.mu.Unlock()
-	return c
 }
 
 func (f *feed) forget(key schema.Key) {
@@ -161,23 +153,39 @@ func (f *feed) forget(key schema.Key) {
 	f.mu.Unlock()
 }
 
-// lookAgain reads the slots of all open calls, every few seconds and whenever a live message may have been lost.
+// lookAgain reads the slots of all open calls, every few seconds and whenever a live message may have been lost, until
+// ctx ends.
 func (b *Bus) lookAgain(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			b.eachFeed((*feed).giveUp)
 			return
 		case <-tick.C:
 		case <-b.changed:
 		}
-		b.mu.Lock()
-		feeds := slices.Collect(maps.Values(b.feeds))
-		b.mu.Unlock()
-		for _, f := range feeds {
-			f.lookUp(ctx)
-		}
+		b.eachFeed(func(f *feed) { f.lookUp(ctx) })
+	}
+}
+
+func (b *Bus) eachFeed(do func(*feed)) {
+	b.mu.Lock()
+	feeds := slices.Collect(maps.Values(b.feeds))
+	b.mu.Unlock()
+	for _, f := range feeds {
+		do(f)
+	}
+}
+
+// giveUp ends the calls that wait on a bus that is closed.
+func (f *feed) giveUp() {
+	f.mu.Lock()
+	open := slices.Collect(maps.Values(f.open))
+	f.mu.Unlock()
+	for _, o := range open {
+		o.hurry()
 	}
 }
 

@@ -108,6 +108,7 @@ func (s *hosting) drain() error {
 	for {
 		select {
 		case <-done:
+			s.bus.sendAcks()
 			if err := s.bus.nc.FlushTimeout(publishTimeout); err != nil {
 				return fmt.Errorf("drain: acknowledgements may not have arrived: %w", err)
 			}

@@ -171,6 +171,7 @@ func (s *service) drain() error {
 	for {
 		select {
 		case <-done:
+			s.bus.sendAcks()
 			if err := s.bus.nc.FlushTimeout(publishTimeout); err != nil {
 				return fmt.Errorf("drain: acknowledgements may not have arrived: %w", err)
 			}

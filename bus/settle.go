@@ -197,7 +197,7 @@ func (d *delivery) nak(delay time.Duration) {
 // acknowledgement do no harm.
 func (d *delivery) held() bool { return d.bus.nc.IsConnected() && !d.bus.brokenSince(d.received) }
 
-func (d *delivery) ack() { d.reply(ackDone) }
+func (d *delivery) ack() { d.bus.ackSoon(d.msg.Reply) }
 
 func (d *delivery) reply(word []byte) {
 	if err := d.bus.nc.Publish(d.msg.Reply, word); err != nil {

@@ -61,14 +61,14 @@ func (f *feed) hearProgress(m *nats.Msg) {
 		return
 	}
 	f.mu.Lock()
-	var sink func(string)
-	for key, c := range f.open {
+	var of *owner
+	for key, o := range f.open {
 		if key.N == turn && key.I == index {
-			sink = c.progress
+			of = o
 		}
 	}
 	f.mu.Unlock()
-	if sink != nil {
-		sink(p.Text)
+	if of != nil {
+		schema.Progress(of.ctx, p.Text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/conc"
@@ -24,32 +25,20 @@ type arrival struct {
 // execute settles every call of a recorded turn and delivers the results in call order. It returns only when nothing
 // of the turn is under way any more. An error is trouble with the transport: calls may be open.
 //
-// Workers take slots in call order and put what comes back into a channel; this goroutine alone writes slots, memory
-// and events.
+// This goroutine alone starts calls, in call order, and writes slots, memory and events; what comes back arrives on a
+// channel.
 func (x *exchange) execute(t *schema.Turn) error {
 	if len(t.Calls) == 0 {
 		return nil
 	}
-	o := newOrder(x, t)
-	slots := make(chan int, len(t.Calls))
-	arrivals := make(chan arrival, len(t.Calls))
-	for i := range t.Calls {
-		slots <- i
-	}
-	close(slots)
-	var wg conc.WaitGroup
-	for range x.width(t) {
-		wg.Go(func() {
-			for i := range slots {
-				arrivals <- x.settle(o, i)
-			}
-		})
-	}
+	s := &starter{exchange: x, order: newOrder(x, t), arrivals: make(chan arrival, len(t.Calls)), arrived: make([]atomic.Bool, len(t.Calls))}
+	defer s.claims.Wait()
+	s.start(x.width(t))
 	for range t.Calls {
-		o.add(<-arrivals)
+		s.order.add(<-s.arrivals)
+		s.start(1)
 	}
-	wg.Wait()
-	return o.err
+	return s.order.err
 }
 
 // width is how many calls may be under way at once: one, unless parallel calls are wanted and more than one is valid.
@@ -71,20 +60,48 @@ func (x *exchange) width(t *schema.Turn) int {
 	}
 }
 
-// settle gets the one result of call i. A panic below is an arrival too, or the turn would wait for ever.
-func (x *exchange) settle(o *order, i int) (a arrival) {
-	a.i = i
+// starter starts the calls of a turn.
+type starter struct {
+	*exchange
+	order    *order
+	next     int               // the first call that is not started
+	batch    []schema.Dispatch // what is to leave together
+	arrivals chan arrival      // buffered for every call
+	arrived  []atomic.Bool     // of which call one came already: a dispatcher that panics may have begun
+	claims   conc.WaitGroup    // results that this owner writes
+}
+
+// start has the next n calls settled, if there are as many.
+func (s *starter) start(n int) {
+	s.batch = s.batch[:0]
+	for ; n > 0 && s.next < len(s.order.turn.Calls); n-- {
+		s.prepare(s.next)
+		s.next++
+	}
+	if len(s.batch) == 0 {
+		return
+	}
 	var catch panics.Catcher
-	ctx, span := x.startTool(o.turn, i)
-	catch.Try(func() { a.result, a.err = x.outcome(ctx, o, i) })
-	if p := catch.Recovered(); p != nil {
-		a.err = fmt.Errorf("dispatch panicked: %w", p.AsError())
+	catch.Try(func() { s.agent.cfg.Dispatcher.Start(s.batch...) })
+	if p := catch.Recovered(); p != nil { // or the turn would wait for ever
+		for _, d := range s.batch {
+			d.Done(schema.Result{}, fmt.Errorf("dispatch panicked: %w", p.AsError()))
+		}
 	}
-	if e := a.result.Error; a.err == nil && e != nil {
-		tracing.EndFailed(span, string(e.Type), e.Message)
+}
+
+// arrive returns what takes the first outcome of call i.
+func (s *starter) arrive(i int, span trace.Span) func(schema.Result, error) {
+	return func(r schema.Result, err error) {
+		if s.arrived[i].Swap(true) {
+			return
+		}
+		if err == nil && r.Error != nil {
+			tracing.EndFailed(span, string(r.Error.Type), r.Error.Message)
+		}
+		tracing.End(span, err) // a span that has ended stays as it is
+		s.arrivals <- arrival{i, r, err}
 	}
-	tracing.End(span, a.err) // a span that has ended stays as it is
-	return a
 }
 
 // startTool starts the span of call i. Its context ends when the run is stopped.
@@ -95,29 +112,41 @@ func (x *exchange) startTool(t *schema.Turn, i int) (context.Context, trace.Span
 	})
 }
 
-// outcome is the turn's own decision, or what the dispatch brings. A call that may not start any more is settled here,
-// guarded on its begin.
-func (x *exchange) outcome(ctx context.Context, o *order, i int) (schema.Result, error) {
-	c, call := &o.turn.Calls[i], x.call(o.turn, i)
-	if x.resuming {
-		return x.again(ctx, c, call)
+// prepare has call i arrive by the turn's own decision, or puts it among those to dispatch. A call that may not start
+// any more is settled here, guarded on its begin.
+func (s *starter) prepare(i int) {
+	c, call := &s.order.turn.Calls[i], s.call(s.order.turn, i)
+	ctx, span := s.startTool(s.order.turn, i)
+	done := s.arrive(i, span)
+	claim := func(r schema.Result, unless schema.Key) { // it waits for the stream, which the next calls need not
+		s.claims.Go(func() { done(s.claim(call, c.Queue, r, unless)) })
+	}
+	if r := s.recorded(call); r != nil {
+		done(*r, nil)
+		return
 	}
 	if r, decided := c.Decision.Outcome(call); decided {
-		return x.claim(call, c.Queue, r, schema.Key{})
+		claim(r, schema.Key{})
+		return
 	}
-	within, ok := x.within(c)
+	within, ok := s.within(c)
 	switch {
+	case s.resuming && !ok:
+		ctx = ended(ctx) // it may have begun, so the dispatch settles it, without a start
+	case s.resuming:
 	case ctx.Err() != nil:
-		return x.claim(call, c.Queue, call.Fail(schema.Cancelled, "not started: the run was stopped"), schema.BeginKey(call.Turn, i, c.Queue))
+		claim(call.Fail(schema.Cancelled, "not started: the run was stopped"), schema.BeginKey(call.Turn, i, c.Queue))
+		return
 	case !ok:
-		return x.claim(call, c.Queue, call.Fail(schema.Timeout, "not started: the run's time limit is reached"), schema.BeginKey(call.Turn, i, c.Queue))
+		claim(call.Fail(schema.Timeout, "not started: the run's time limit is reached"), schema.BeginKey(call.Turn, i, c.Queue))
+		return
 	}
-	if x.events.sink != nil {
+	if s.events.sink != nil {
 		ctx = schema.WithProgress(ctx, func(text string) {
-			o.gates[i].emit(Event{Type: EventToolProgress, Exchange: x.k, Turn: call.Turn, Call: &o.infos[i], Text: schema.CleanText(text)})
+			s.order.gates[i].emit(Event{Type: EventToolProgress, Exchange: s.k, Turn: call.Turn, Call: &s.order.infos[i], Text: schema.CleanText(text)})
 		})
 	}
-	return x.agent.cfg.Dispatcher.Dispatch(ctx, call, c.Queue, within)
+	s.batch = append(s.batch, schema.Dispatch{Ctx: ctx, Call: call, Queue: c.Queue, Within: within, Done: done})
 }
 
 // within is the bound on waiting plus running, from now: the call's own, and what is left of the wall clock. 0 is

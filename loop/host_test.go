@@ -44,20 +44,31 @@ func (m *mortal) Append(ctx context.Context, run string, key schema.Key, p schem
 	return m.Bus.Append(ctx, run, key, p, unless)
 }
 
-func (m *mortal) Dispatch(ctx context.Context, c *schema.Call, queue string, within time.Duration) (schema.Result, error) {
+func (m *mortal) Start(calls ...schema.Dispatch) {
+	for _, d := range calls {
+		m.start(d)
+	}
+}
+
+func (m *mortal) start(d schema.Dispatch) {
 	left := m.step()
 	if left < -1 || left == -1 && !m.after {
-		return schema.Result{}, errKilled
+		d.Done(schema.Result{}, errKilled)
+		return
 	}
 	var r schema.Result
-	if m.Fact(c.Run, c.ResultKey(queue), &r) {
-		return r, nil
+	if m.Fact(d.Call.Run, d.Call.ResultKey(d.Queue), &r) {
+		d.Done(r, nil)
+		return
 	}
-	r, err := m.Bus.Dispatch(ctx, c, queue, within)
-	if left < 0 {
-		err = errKilled
+	done := d.Done
+	d.Done = func(r schema.Result, err error) {
+		if left < 0 {
+			err = errKilled
+		}
+		done(r, err)
 	}
-	return r, err
+	m.Bus.Start(d)
 }
 
 // hosting is a fleet in memory with an agent whose turns depend on nothing but the prompt.

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"context"
-	"time"
 
 	"github.com/jetcrew/jetcrew/loop/model"
 	"github.com/jetcrew/jetcrew/schema"
@@ -25,11 +24,9 @@ type Journal interface {
 
 // Dispatcher has calls executed. It may be called concurrently.
 type Dispatcher interface {
-	// Dispatch publishes a decided call to queue and returns its one recorded result. within bounds waiting plus
-	// running, from the publish (0: the call's timeout, or 300 s). A cancelled ctx stops the call, which still settles:
-	// the result is then Cancelled or OutcomeUnknown. What the call reports goes to the sink of schema.WithProgress in
-	// ctx. The error says that the transport is gone; a call that fails is a result.
-	Dispatch(ctx context.Context, call *schema.Call, queue string, within time.Duration) (schema.Result, error)
+	// Start publishes decided calls of one run, in their order, and returns. A cancelled call's result is Cancelled or
+	// OutcomeUnknown.
+	Start(calls ...schema.Dispatch)
 }
 
 // Registry says what the model sees now. It is asked before each turn and must be cheap. An error ends the exchange

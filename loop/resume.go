@@ -52,22 +52,18 @@ func (x *exchange) finishTurn(t *schema.Turn) (*schema.Answer, error) {
 	return x.conclude(t, x.limitOf(t))
 }
 
-// again gets the result of an earlier owner's call: the recorded one, or what another dispatch of the same call
-// brings. The dispatch settles also what must not start any more, because the call may have begun.
-func (x *exchange) again(ctx context.Context, c *schema.TurnCall, call *schema.Call) (schema.Result, error) {
-	if r := x.state.Result(call.Turn, call.Index); r != nil {
-		return *r, nil
+// recorded returns the result that an earlier owner's call has; nil: none, or the turn is this owner's.
+func (x *exchange) recorded(call *schema.Call) *schema.Result {
+	if !x.resuming {
+		return nil
 	}
-	if r, decided := c.Decision.Outcome(call); decided {
-		return x.claim(call, c.Queue, r, schema.Key{})
-	}
-	within, ok := x.within(c)
-	if !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		cancel()
-	}
-	return x.agent.cfg.Dispatcher.Dispatch(ctx, call, c.Queue, max(within, 0))
+	return x.state.Result(call.Turn, call.Index)
+}
+
+func ended(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	return ctx
 }
 
 // limitOf returns the limit that made t a last turn: the one that was announced to it.

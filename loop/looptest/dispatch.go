@@ -52,13 +52,20 @@ func (b *Bus) MostUnderWay() int {
 	return b.most
 }
 
-// Dispatch implements loop.Dispatcher.
-func (b *Bus) Dispatch(ctx context.Context, call *schema.Call, queue string, within time.Duration) (schema.Result, error) {
-	if b.Broken != nil {
-		if err := b.Broken(call); err != nil {
-			return schema.Result{}, err
+// Start implements loop.Dispatcher.
+func (b *Bus) Start(calls ...schema.Dispatch) {
+	for _, d := range calls {
+		if b.Broken != nil {
+			if err := b.Broken(d.Call); err != nil {
+				d.Done(schema.Result{}, err)
+				continue
+			}
 		}
+		go func() { d.Done(b.dispatch(d.Ctx, d.Call, d.Queue, d.Within)) }()
 	}
+}
+
+func (b *Bus) dispatch(ctx context.Context, call *schema.Call, queue string, within time.Duration) (schema.Result, error) {
 	if within == 0 {
 		within = defaultWithin
 		if call.TimeoutMS > 0 {
