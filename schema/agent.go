@@ -9,6 +9,8 @@ type AgentSpec struct {
 	Tools        []string  `msgpack:"tools,omitempty" json:"tools,omitempty"`               // names, globs, or queue/name
 	Limits       Limits    `msgpack:"limits" json:"limits"`                                 // of an exchange
 	Parallel     Parallel  `msgpack:"parallel" json:"parallel"`                             // how the calls of a turn are executed
+
+	Compaction *Compaction `msgpack:"compaction,omitempty" json:"compaction,omitempty"` // of the memory; absent: never
 }
 
 // ModelSpec names a model.
@@ -16,6 +18,8 @@ type ModelSpec struct {
 	Provider string   `msgpack:"provider" json:"provider"`                   // openai, anthropic or replay
 	Name     string   `msgpack:"name" json:"name"`                           // as the provider calls it
 	Options  JSONText `msgpack:"options,omitempty" json:"options,omitempty"` // an object of request options, such as temperature
+
+	ContextWindow int64 `msgpack:"context_window,omitempty" json:"context_window,omitempty"` // tokens that a request may hold; 0: 128000
 }
 
 // Limits bound one exchange (MaxTokens: the whole run). 0 is no limit.

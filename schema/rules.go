@@ -26,7 +26,7 @@ func Rules() []Rule {
 		{KindVerdict, "verdict.<n>.<i>.<k>", "a human; `expired`: " + run, "", "", "the decision on ask k"},
 		{KindResult, "result.<n>.<i>.<queue>", "the worker, or " + run, "a claim made without having begun a run-once call: its `begin.<n>.<i>.<queue>`", "Result", "the one outcome of the call"},
 		{KindView, "view.<n>.<i>", run, "", "View", "what memory shows instead of the result's output"},
-		{KindFold, "fold.<n>", run, "as `turn`", "", "a compaction of everything up to turn n"},
+		{KindFold, "fold.<n>", run, "as `turn`", "Fold", "a compaction of everything up to turn n"},
 		{KindAnswer, "answer.<k>", run, "as `turn`", "Answer", "the end of an exchange"},
 		{KindClose, "close", run, "`say.<k+1>`, k being the last one the owner saw", "Close", "the end of the run"},
 	}

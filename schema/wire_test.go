@@ -45,8 +45,9 @@ func payloads() map[string]Encodable {
 		},
 		"open": &Open{
 			Kind: RunAgent, Agent: &AgentSpec{
-				ID: "helper", Name: "Helper", Model: ModelSpec{Provider: "openai", Name: "gpt-x", Options: `{"temperature":0}`},
+				ID: "helper", Name: "Helper", Model: ModelSpec{Provider: "openai", Name: "gpt-x", Options: `{"temperature":0}`, ContextWindow: 200_000},
 				Instructions: "Help.", Tools: []string{"read_*"}, Limits: Limits{MaxSteps: 20, WallClockMS: 300_000, MaxTokens: 1_000_000}, Parallel: Parallel{Calls: true, Max: 4, TimeoutMS: 60_000},
+				Compaction: &Compaction{Strategy: CompactSummary, ContextRatio: 0.5, MaxTurns: 40, Preserve: 6},
 			},
 			Chain: "cd", Keep: true, Principal: principal, Parent: &CallRef{Run: "parent", Turn: 1, Index: 2}, Trace: map[string]string{"traceparent": "00-1-2-01"}, AtMS: 1_790_000_000_000,
 		},
@@ -59,7 +60,11 @@ func payloads() map[string]Encodable {
 		"sent":         &Sent{Calls: []SentCall{{Index: 0, Seq: 8, DeadlineMS: 1_790_000_000_000}, {Index: 1, Seq: 9, DeadlineMS: 1_790_000_000_001}}},
 		"answer":       &Answer{Text: "It is done.", Reason: ReasonMaxSteps, Error: "limit", Turn: 3, Say: 2, Usage: Usage{Input: 1, Output: 2}, AtMS: 1_790_000_000_000},
 		"close":        &Close{State: string(ReasonDone), Turns: 3, Calls: 4, Usage: Usage{Input: 1, Output: 2}, AtMS: 1_790_000_000_000},
-		"view":         &View{Text: "[redacted]"},
+		"fold": &Fold{
+			N: 12, Own: 2, Strategy: CompactSummary, Trigger: TriggerRatio, Turns: 16, Say: 3, Text: "So far: done.", Model: "gpt-x",
+			Usage: Usage{Input: 9000, Output: 300}, AtMS: 1_790_000_000_000,
+		},
+		"view": &View{Text: "[redacted]"},
 	}
 }
 

@@ -34,7 +34,7 @@ func (r *Run) Apply(f schema.Fact) error {
 func kept(k schema.Kind) bool {
 	switch k {
 	case schema.KindOpen, schema.KindCtl, schema.KindSay, schema.KindTurn, schema.KindResult, schema.KindView,
-		schema.KindAnswer, schema.KindClose:
+		schema.KindFold, schema.KindAnswer, schema.KindClose:
 		return true
 	}
 	return false
@@ -54,6 +54,8 @@ func decode(f schema.Fact) (schema.Encodable, error) {
 		return decodeResult(f)
 	case schema.KindView:
 		return decodeInto(f, new(schema.View))
+	case schema.KindFold:
+		return decodeFold(f)
 	case schema.KindAnswer:
 		return decodeInto(f, new(schema.Answer))
 	default:
@@ -80,6 +82,15 @@ func decodeSay(f schema.Fact) (schema.Encodable, error) {
 		s.Role = schema.RoleUser
 	}
 	return s, nil
+}
+
+func decodeFold(f schema.Fact) (schema.Encodable, error) {
+	p := new(schema.Fold)
+	if err := schema.Decode(f.Data, p); err != nil {
+		return nil, err
+	}
+	p.N, p.Text = f.Key.N, schema.CleanText(p.Text) // as for a result, the subject decides
+	return p, nil
 }
 
 func decodeResult(f schema.Fact) (schema.Encodable, error) {

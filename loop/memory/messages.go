@@ -11,9 +11,9 @@ import (
 // noName stands in a message for a blank tool name, which providers refuse in a history.
 const noName = "tool"
 
-// Messages returns the next prompt: the instructions as the system message, then says where the model saw them, then
-// each turn followed by one tool message per call, in call order. It ends with the last complete round: a turn with
-// an open call, and what comes after it, is left out.
+// Messages returns the next prompt: the instructions as the system message, then what stands in for everything that the
+// newest fold has compacted, then says where the model saw them, and each turn followed by one tool message per call, in
+// call order. It ends with the last complete round: a turn with an open call, and what comes after it, is left out.
 func (r *Run) Messages() []schema.Message {
 	msgs, _ := r.Prompt()
 	return msgs
@@ -24,11 +24,10 @@ func (r *Run) Messages() []schema.Message {
 func (r *Run) Prompt() (msgs []schema.Message, said int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.done.run == nil {
-		r.done.run = r
-		r.done.instructions()
+	if f := r.newest(); r.done.run == nil || r.done.fold != f {
+		r.done = r.begin(f)
 	}
-	whole := r.done.extend()
+	whole := r.done.extend(r.turns)
 	b := r.done
 	b.msgs = slices.Clip(b.msgs) // what follows is not part of the rounds
 	b.seen = maps.Clone(b.seen)
@@ -38,19 +37,46 @@ func (r *Run) Prompt() (msgs []schema.Message, said int) {
 	return b.msgs, b.said
 }
 
+// History returns what Messages would without any fold: everything that was said and done.
+func (r *Run) History() []schema.Message {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.build(nil).msgs
+}
+
 // prompt is a prompt being put together; its run's lock is held.
 type prompt struct {
 	run   *Run
+	fold  *schema.Fold // that it begins with; nil: none
 	msgs  []schema.Message
-	turns int // rounds that are in
-	said  int // the last say that is in
+	turns int // rounds that are in, or compacted
+	said  int // the last say that is in, or compacted
 	seen  sources
 }
 
-// extend adds the rounds that are complete now; false: a turn is left whose round is not. A turn that saw a say which
-// is not known yet waits for it, since the say stands before the round.
-func (b *prompt) extend() bool {
-	for n := b.turns + 1; n <= b.run.turns; n++ {
+// begin starts a prompt that honours f.
+func (r *Run) begin(f *schema.Fold) prompt {
+	b := prompt{run: r, fold: f}
+	b.instructions()
+	if f != nil {
+		b.folded()
+	}
+	return b
+}
+
+// build puts a whole prompt together that honours f.
+func (r *Run) build(f *schema.Fold) prompt {
+	b := r.begin(f)
+	if b.extend(r.turns) {
+		b.sayUpTo(r.says)
+	}
+	return b
+}
+
+// extend adds the rounds up to turn last that are complete now; false: a turn is left whose round is not. A turn that
+// saw a say which is not known yet waits for it, since the say stands before the round.
+func (b *prompt) extend(last int) bool {
+	for n := b.turns + 1; n <= last; n++ {
 		t := lookup[schema.Turn](b.run, schema.TurnKey(n))
 		if t.Say > b.run.says {
 			return false

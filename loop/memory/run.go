@@ -16,6 +16,8 @@ type Run struct {
 	// later one is here already only says that the reading is not complete.
 	ctls, says, turns, answers int
 
+	folds []int // the numbers of the folds, in the order in which they became known
+
 	done prompt // the rounds that are complete, as far as they were asked for
 }
 
@@ -34,6 +36,9 @@ func (r *Run) Put(key schema.Key, payload schema.Encodable) {
 		return
 	}
 	r.facts[key] = payload
+	if key.Kind == schema.KindFold {
+		r.folds = append(r.folds, key.N)
+	}
 	if key.Kind == schema.KindOpen || key.Kind == schema.KindView {
 		r.done = prompt{} // they change what is already put together
 	}
@@ -125,7 +130,8 @@ func (r *Run) Pending() bool {
 	return false
 }
 
-// Usage returns the tokens and the number of calls of the turns from first on; first 1 is the whole run.
+// Usage returns the tokens and the number of calls of the turns from first on, with the summaries written on their
+// way; first 1 is the whole run.
 func (r *Run) Usage(first int) (used schema.Usage, calls int) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -133,6 +139,11 @@ func (r *Run) Usage(first int) (used schema.Usage, calls int) {
 		t := lookup[schema.Turn](r, schema.TurnKey(n))
 		used = used.Add(t.Usage)
 		calls += len(t.Calls)
+	}
+	for _, n := range r.folds {
+		if f := lookup[schema.Fold](r, schema.FoldKey(n)); f.Turns >= first-1 {
+			used = used.Add(f.Usage)
+		}
 	}
 	return used, calls
 }

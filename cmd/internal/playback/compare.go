@@ -41,7 +41,7 @@ func (g *game) compare(ctx context.Context) (*Outcome, error) {
 		o.Differences = append(o.Differences, Difference{Turn: o.Turns + 1, Index: -1, What: "the run ended early", Want: "another turn", Got: g.stopped})
 	}
 	o.count(state, facts)
-	o.Differences = append(o.Differences, compareMessages(recorded(g.transcript), state.Messages())...)
+	o.Differences = append(o.Differences, compareMessages(recorded(g.transcript), state.History())...)
 	o.Recorded = Record(g.transcript.ID, g.tools, state)
 	return o, nil
 }

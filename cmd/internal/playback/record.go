@@ -9,7 +9,7 @@ import (
 // Record makes a transcript of a run: the tools its agent saw and what its facts fold to. Arguments are as the model
 // wrote them, where the run still knows that, so that a replay repairs or refuses them anew.
 func Record(id string, tools []schema.Tool, state *memory.Run) replay.Transcript {
-	messages := state.Messages()
+	messages := state.History()
 	turn := 0
 	for _, m := range messages {
 		if m.Role != schema.RoleAssistant {
