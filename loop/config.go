@@ -57,7 +57,7 @@ func (c Config) withDefaults() Config {
 
 // validate names everything that is missing or wrong, not only the first.
 func (c Config) validate() error {
-	l := c.Agent.Limits
+	l, compaction := c.Agent.Limits, c.Agent.Compaction.Check()
 	checks := []struct {
 		bad bool
 		say string
@@ -70,6 +70,8 @@ func (c Config) validate() error {
 		{c.FinalTurn < 0, "FinalTurn is negative"},
 		{l.MaxSteps < 0 || l.WallClockMS < 0 || l.MaxTokens < 0, "a limit of Agent.Limits is negative (0 is no limit)"},
 		{slices.Contains(c.Guards, nil), "a guard is nil"},
+		{c.Agent.Model.ContextWindow < 0, "Agent.Model.ContextWindow is negative"},
+		{compaction != nil, fmt.Sprintf("Agent.Compaction: %v", compaction)},
 	}
 	var errs []error
 	for _, check := range checks {

@@ -13,53 +13,58 @@ type EventType string
 // The types of events, in the order in which they come:
 //
 //	run_start
-//	  ( step_start model_request ( model_retry | model_delta )* model_response
+//	  ( step_start ( compaction_start model_retry* compaction_end )?
+//	      model_request ( model_retry | model_delta )* model_response
 //	      tool_call*  ( tool_progress | tool_settled | tool_result )*
 //	    error? final_output? step_end )*
 //	error? run_end
 //
-// Every start has its end, also on failure: step_start its step_end, model_request its model_response, tool_call its
-// tool_settled and tool_result, run_start its run_end.
+// Every start has its end, also on failure: step_start its step_end, compaction_start its compaction_end, model_request its
+// model_response, tool_call its tool_settled and tool_result, run_start its run_end. A prompt that is too large makes a
+// second compaction and a second request of its step.
 const (
-	EventRunStart      EventType = "run_start"
-	EventStepStart     EventType = "step_start"     // a turn begins; Reason: the limit, when it is the last one, without tools
-	EventModelRequest  EventType = "model_request"  // the model is asked
-	EventModelRetry    EventType = "model_retry"    // the request failed (Error) and is sent again after WaitMS; what deltas said is void
-	EventModelDelta    EventType = "model_delta"    // a piece of Text or Reasoning
-	EventModelResponse EventType = "model_response" // the whole answer, or Error
-	EventToolCall      EventType = "tool_call"      // once per call, in call order, valid or not
-	EventToolProgress  EventType = "tool_progress"  // what a running call reports (Text)
-	EventToolSettled   EventType = "tool_settled"   // a result is there; in the order of arrival
-	EventToolResult    EventType = "tool_result"    // a result is in the memory; strictly in call order. Text: what the model reads
-	EventStepEnd       EventType = "step_end"
-	EventFinalOutput   EventType = "final_output" // the answer of an exchange, with its Reason
-	EventError         EventType = "error"        // what failed, in Error: in a step what ended the exchange, before run_end what ended the run here
-	EventRunEnd        EventType = "run_end"      // nothing follows; Reason: the state of the closed run; Error: why this process has left it
+	EventRunStart        EventType = "run_start"
+	EventStepStart       EventType = "step_start"       // a turn begins; Reason: the limit, when it is the last one, without tools
+	EventCompactionStart EventType = "compaction_start" // the memory is compacted
+	EventCompactionEnd   EventType = "compaction_end"   // it is, with the summary in Text; or it stays as it was, because of Error
+	EventModelRequest    EventType = "model_request"    // the model is asked
+	EventModelRetry      EventType = "model_retry"      // the request failed (Error) and is sent again after WaitMS; what deltas said is void
+	EventModelDelta      EventType = "model_delta"      // a piece of Text or Reasoning
+	EventModelResponse   EventType = "model_response"   // the whole answer, or Error
+	EventToolCall        EventType = "tool_call"        // once per call, in call order, valid or not
+	EventToolProgress    EventType = "tool_progress"    // what a running call reports (Text)
+	EventToolSettled     EventType = "tool_settled"     // a result is there; in the order of arrival
+	EventToolResult      EventType = "tool_result"      // a result is in the memory; strictly in call order. Text: what the model reads
+	EventStepEnd         EventType = "step_end"
+	EventFinalOutput     EventType = "final_output" // the answer of an exchange, with its Reason
+	EventError           EventType = "error"        // what failed, in Error: in a step what ended the exchange, before run_end what ended the run here
+	EventRunEnd          EventType = "run_end"      // nothing follows; Reason: the state of the closed run; Error: why this process has left it
 )
 
 // Event is one entry of the stream that a run tells about itself. It is for eyes and tests: facts are the record.
 type Event struct {
-	Run       string         `json:"run"`
-	Seq       uint64         `json:"seq"` // from 1 in each run, without a gap
-	Time      time.Time      `json:"time"`
-	Type      EventType      `json:"type"`
-	Exchange  int            `json:"exchange,omitempty"` // number of the answer being worked on, from 1
-	Turn      int            `json:"turn,omitempty"`     // from 1
-	Call      *CallInfo      `json:"call,omitempty"`     // tool_*
-	Result    *schema.Result `json:"result,omitempty"`   // tool_settled, tool_result; absent when the transport failed
-	Text      string         `json:"text,omitempty"`
-	Reasoning string         `json:"reasoning,omitempty"`  // model_delta
-	Messages  int            `json:"messages,omitempty"`   // model_request: how many it holds
-	Tools     int            `json:"tools,omitempty"`      // model_request: how many the model sees
-	Calls     int            `json:"calls,omitempty"`      // model_response: how many it asks for
-	Model     string         `json:"model,omitempty"`      // model_response: who answered
-	Finish    schema.Finish  `json:"finish,omitempty"`     // model_response
-	Usage     *schema.Usage  `json:"usage,omitempty"`      // model_response: of the request; final_output: of the exchange
-	Attempt   int            `json:"attempt,omitempty"`    // model_retry: the attempt that follows, from 2
-	WaitMS    int64          `json:"wait_ms,omitempty"`    // model_retry: milliseconds until then
-	ElapsedMS int64          `json:"elapsed_ms,omitempty"` // the ends: milliseconds since their start
-	Reason    schema.Reason  `json:"reason,omitempty"`     // final_output, run_end; step_start of a last turn
-	Error     string         `json:"error,omitempty"`
+	Run        string          `json:"run"`
+	Seq        uint64          `json:"seq"` // from 1 in each run, without a gap
+	Time       time.Time       `json:"time"`
+	Type       EventType       `json:"type"`
+	Exchange   int             `json:"exchange,omitempty"`   // number of the answer being worked on, from 1
+	Turn       int             `json:"turn,omitempty"`       // from 1
+	Call       *CallInfo       `json:"call,omitempty"`       // tool_*
+	Compaction *CompactionInfo `json:"compaction,omitempty"` // compaction_*
+	Result     *schema.Result  `json:"result,omitempty"`     // tool_settled, tool_result; absent when the transport failed
+	Text       string          `json:"text,omitempty"`
+	Reasoning  string          `json:"reasoning,omitempty"`  // model_delta
+	Messages   int             `json:"messages,omitempty"`   // model_request: how many it holds
+	Tools      int             `json:"tools,omitempty"`      // model_request: how many the model sees
+	Calls      int             `json:"calls,omitempty"`      // model_response: how many it asks for
+	Model      string          `json:"model,omitempty"`      // model_response: who answered
+	Finish     schema.Finish   `json:"finish,omitempty"`     // model_response
+	Usage      *schema.Usage   `json:"usage,omitempty"`      // model_response, compaction_end: of the request; final_output: of the exchange
+	Attempt    int             `json:"attempt,omitempty"`    // model_retry: the attempt that follows, from 2
+	WaitMS     int64           `json:"wait_ms,omitempty"`    // model_retry: milliseconds until then
+	ElapsedMS  int64           `json:"elapsed_ms,omitempty"` // the ends: milliseconds since their start
+	Reason     schema.Reason   `json:"reason,omitempty"`     // final_output, run_end; step_start of a last turn
+	Error      string          `json:"error,omitempty"`
 }
 
 // CallInfo names a call in an event.
@@ -70,6 +75,14 @@ type CallInfo struct {
 	Queue  string          `json:"queue"`
 	Args   schema.JSONText `json:"args,omitempty"`   // tool_call only
 	Action schema.Action   `json:"action,omitempty"` // what was decided; tool_call only
+}
+
+// CompactionInfo says what is compacted.
+type CompactionInfo struct {
+	Strategy string `json:"strategy"`
+	Trigger  string `json:"trigger"`
+	UpTo     int    `json:"up_to"`  // last turn that is compacted
+	Tokens   int64  `json:"tokens"` // that the prompt takes, about: before it, and at its end after it
 }
 
 // emitter numbers the events of a run and hands them to the sink one at a time.

@@ -21,7 +21,7 @@ func TestEventsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, typ := range []loop.EventType{
-		loop.EventRunStart, loop.EventStepStart, loop.EventModelRequest, loop.EventModelRetry, loop.EventModelDelta, loop.EventModelResponse,
+		loop.EventRunStart, loop.EventStepStart, loop.EventCompactionStart, loop.EventCompactionEnd, loop.EventModelRequest, loop.EventModelRetry, loop.EventModelDelta, loop.EventModelResponse,
 		loop.EventToolCall, loop.EventToolProgress, loop.EventToolSettled, loop.EventToolResult, loop.EventStepEnd, loop.EventFinalOutput,
 		loop.EventError, loop.EventRunEnd,
 	} {

@@ -26,6 +26,7 @@ type Run struct {
 	events  emitter
 	unwatch func()
 	span    trace.Span // of the run, as long as this process has it
+	pause   pause      // after a compaction that failed; likewise guarded
 	warned  int        // the last say of which a Close said that it waits; who holds the token of working has it
 
 	resumed bool            // taken over: facts of earlier owners may be there

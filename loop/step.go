@@ -28,13 +28,14 @@ func (x *exchange) step(limit schema.Reason) (answer *schema.Answer, err error) 
 	if err != nil {
 		return x.failed(ctx, n, limit, schema.ReasonNoTools, err)
 	}
-	req, said := x.request(n, tools)
-	started := nowMS()
-	resp, err := x.ask(ctx, req)
-	if err != nil {
-		return x.failed(ctx, n, limit, reasonOf(err), err)
+	r, err := x.consult(ctx, n, tools)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.err != nil:
+		return x.failed(ctx, n, limit, reasonOf(r.err), r.err)
 	}
-	t := x.turn(n, resp, started, said)
+	t, resp := x.turn(n, r), r.resp
 	if err := x.plan(t, resp.Calls, tools, blocked(resp.Finish, limit)); err != nil {
 		return x.failed(ctx, n, limit, schema.ReasonModel, err)
 	}
@@ -75,10 +76,43 @@ func (x *exchange) request(n int, tools []schema.Tool) (req *model.Request, said
 	return &model.Request{Agent: spec.ID, Turn: n, Messages: msgs, Tools: tools, Options: spec.Model.Options}, said
 }
 
-func (x *exchange) turn(n int, resp *model.Response, started int64, said int) *schema.Turn {
+// reply is what a model said to a turn's request.
+type reply struct {
+	resp    *model.Response
+	err     error
+	said    int   // last say that was in the request
+	started int64 // of the request, Unix ms
+}
+
+// consult asks the model for turn n, with a memory that is compacted before when that is due, and once more when the
+// prompt turns out too large. The error is trouble with the run, not with the model.
+func (x *exchange) consult(ctx context.Context, n int, tools []schema.Tool) (reply, error) {
+	if err := x.compactIfDue(ctx, n, tools); err != nil {
+		return reply{}, err
+	}
+	r := x.askTurn(ctx, n, tools)
+	if r.err == nil || reasonOf(r.err) != schema.ReasonContext {
+		return r, nil
+	}
+	smaller, err := x.compact(ctx, n, schema.TriggerOverflow, tools)
+	if err == nil && smaller {
+		r = x.askTurn(ctx, n, tools)
+	}
+	return r, err
+}
+
+func (x *exchange) askTurn(ctx context.Context, n int, tools []schema.Tool) (r reply) {
+	req, said := x.request(n, tools)
+	r.said, r.started = said, nowMS()
+	r.resp, r.err = x.ask(ctx, req)
+	return r
+}
+
+func (x *exchange) turn(n int, r reply) *schema.Turn {
+	resp := r.resp
 	return &schema.Turn{
-		N: n, Own: x.own, Say: said, Model: resp.Model, Text: schema.CleanText(resp.Text), Items: resp.Items,
-		Finish: resp.Finish, Usage: resp.Usage, StartedMS: started, EndedMS: nowMS(),
+		N: n, Own: x.own, Say: r.said, Fold: x.folded(), Model: resp.Model, Text: schema.CleanText(resp.Text), Items: resp.Items,
+		Finish: resp.Finish, Usage: resp.Usage, StartedMS: r.started, EndedMS: nowMS(),
 	}
 }
 

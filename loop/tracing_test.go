@@ -66,13 +66,33 @@ func (s *recordedSpan) End(...trace.SpanEndOption) {
 	})
 }
 
-// TestE01SpansOfARun does not run in parallel: the tracer provider is the process's.
-func TestE01SpansOfARun(t *testing.T) {
+// record records the spans of a test, which does not run in parallel: the tracer provider is the process's.
+func record(t *testing.T) *recorder {
 	rec := &recorder{paths: make(map[trace.SpanID]string)}
 	before := otel.GetTracerProvider()
 	otel.SetTracerProvider(rec)
 	t.Cleanup(func() { otel.SetTracerProvider(before) })
+	return rec
+}
 
+func TestE01SpansOfACompaction(t *testing.T) {
+	rec := record(t)
+	r := compacting(schema.Compaction{Strategy: schema.CompactSummary, MaxTurns: 2}, counted(1), counted(2), looptest.Text("so far"), looptest.Text("done"))
+	r.run(t)
+	want := []string{
+		"invoke_agent tester > turn > compact > chat",
+		"invoke_agent tester > turn > compact",
+		"invoke_agent tester > turn > chat",
+		"invoke_agent tester > turn",
+		"invoke_agent tester",
+	}
+	if diff := cmp.Diff(want, rec.ended[len(rec.ended)-len(want):]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestE01SpansOfARun(t *testing.T) {
+	rec := record(t)
 	var inTool trace.SpanContext
 	r := newRig(calls("look", "nobody"), looptest.Text("done"))
 	r.tool("look", func(ctx context.Context, _ *schema.Call) (string, error) {

@@ -22,6 +22,7 @@ const (
 	SpanAgent   = "invoke_agent" // INTERNAL, one exchange of an agent: the root
 	SpanTurn    = "turn"         // INTERNAL, one model request and the calls it asked for
 	SpanChat    = "chat"         // CLIENT, one model request
+	SpanCompact = "compact"      // INTERNAL, one compaction of the memory
 	SpanTool    = "execute_tool" // INTERNAL, one tool call from decision to result
 	SpanPublish = "publish"      // PRODUCER, one message sent
 	SpanProcess = "process"      // CONSUMER, one delivery of a message worked on
@@ -81,5 +82,6 @@ const (
 	AttrIndex    = attribute.Key("jetcrew.index")    // index of the call within its turn, from 0
 	AttrQueue    = attribute.Key("jetcrew.queue")    // queue of the tool
 	AttrDelivery = attribute.Key("jetcrew.delivery") // which delivery of the message this is, from 1
+	AttrStrategy = attribute.Key("jetcrew.strategy") // of a compaction: window or summary
 	AttrCut      = attribute.Key("jetcrew.cut")      // what was shortened before export, each as "what=original bytes"
 )

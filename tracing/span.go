@@ -57,6 +57,15 @@ func StartTurn(ctx context.Context, run string, turn int) (context.Context, trac
 	return start(ctx, SpanTurn, "", trace.SpanKindInternal, AttrConversation.String(run), AttrTurn.Int(turn))
 }
 
+// StartCompaction starts "compact", the span of one compaction of the memory, before or within the model request of a
+// turn.
+func StartCompaction(ctx context.Context, run string, turn int, strategy string) (context.Context, trace.Span) {
+	if !Sampled(ctx) {
+		return ctx, unsampled
+	}
+	return start(ctx, SpanCompact, "", trace.SpanKindInternal, AttrConversation.String(run), AttrTurn.Int(turn), AttrStrategy.String(strategy))
+}
+
 // Chat says which model is asked.
 type Chat struct {
 	Provider, Model string

@@ -70,7 +70,7 @@ func Check(events []loop.Event) error {
 	return nil
 }
 
-// checker follows the stream through its states: "", run, step, model, calls, over.
+// checker follows the stream through its states: "", run, step, compact, model, calls, over.
 type checker struct {
 	state          string
 	calls, results int
@@ -79,13 +79,14 @@ type checker struct {
 
 // moves are the events that lead from one state to another.
 var moves = map[string]map[loop.EventType]string{
-	"":      {loop.EventRunStart: "run"},
-	"run":   {loop.EventStepStart: "step", loop.EventError: "run", loop.EventRunEnd: "over"},
-	"step":  {loop.EventModelRequest: "model", loop.EventError: "step", loop.EventFinalOutput: "step", loop.EventStepEnd: "run"},
-	"model": {loop.EventModelRetry: "model", loop.EventModelDelta: "model", loop.EventModelResponse: "calls"},
+	"":        {loop.EventRunStart: "run"},
+	"run":     {loop.EventStepStart: "step", loop.EventError: "run", loop.EventRunEnd: "over"},
+	"step":    {loop.EventCompactionStart: "compact", loop.EventModelRequest: "model", loop.EventError: "step", loop.EventFinalOutput: "step", loop.EventStepEnd: "run"},
+	"compact": {loop.EventModelRetry: "compact", loop.EventCompactionEnd: "step"},
+	"model":   {loop.EventModelRetry: "model", loop.EventModelDelta: "model", loop.EventModelResponse: "calls"},
 	"calls": {
 		loop.EventToolCall: "calls", loop.EventToolProgress: "calls", loop.EventToolSettled: "calls", loop.EventToolResult: "calls",
-		loop.EventError: "step", loop.EventFinalOutput: "step", loop.EventStepEnd: "run",
+		loop.EventCompactionStart: "compact", loop.EventError: "step", loop.EventFinalOutput: "step", loop.EventStepEnd: "run",
 	},
 }
 

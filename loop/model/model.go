@@ -11,7 +11,7 @@ import (
 // Request asks a model for its next answer.
 type Request struct {
 	Agent    string           // id of the agent (for a replayed transcript: its id)
-	Turn     int              // number of the turn that the answer becomes, from 1
+	Turn     int              // number of the turn that the answer becomes, from 1; 0: none, it is a summary
 	Messages []schema.Message // the whole prompt; a system message comes first if there are instructions
 	Tools    []schema.Tool    // what the model sees; none: the provider is asked without tools
 	Options  schema.JSONText  // an object of the provider's request options, such as {"temperature": 0}

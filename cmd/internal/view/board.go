@@ -46,7 +46,7 @@ func (b *board) apply(e loop.Event) {
 		b.reset(e.Turn)
 		b.began = e.Time
 	case loop.EventModelRequest:
-		b.asking = true
+		b.asking, b.retry = true, "" // a retry may have been that of a summary
 	case loop.EventModelRetry:
 		b.retry, b.text = e.Error, ""
 	case loop.EventModelDelta:

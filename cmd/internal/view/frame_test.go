@@ -77,3 +77,19 @@ func TestFrameOfManyCalls(t *testing.T) {
 		t.Errorf("%d lines, the last %q; want at most 9 and how many are left out", len(got), got[len(got)-1])
 	}
 }
+
+func TestCompactionLines(t *testing.T) {
+	t.Parallel()
+	l := lines{board: &board{}, name: ShortID, width: func() int { return 80 }}
+	info := &loop.CompactionInfo{Strategy: "window", Trigger: "max_turns", UpTo: 12, Tokens: 800}
+	for want, e := range map[string]loop.Event{
+		"  compact turns 1 to 12, window; about 800 tokens are left": {Type: loop.EventCompactionEnd, Compaction: info},
+		"  compact not done: no such host":                           {Type: loop.EventCompactionEnd, Compaction: info, Error: "no such\nhost"},
+	} {
+		for _, got := range [][]string{l.each(e), l.settled(e)} {
+			if len(got) != 1 || got[0] != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+	}
+}

@@ -67,12 +67,21 @@ func (l *lines) common(e loop.Event) []string {
 		}
 	case loop.EventModelRetry:
 		return []string{l.style.Busy(fmt.Sprintf("  retry   attempt %d in %s: %s", e.Attempt, Millis(e.WaitMS), flat(e.Error)))}
+	case loop.EventCompactionEnd:
+		return []string{l.style.Busy(l.compaction(e))}
 	case loop.EventError:
 		return []string{l.style.Bad("error: " + flat(e.Error))}
 	case loop.EventFinalOutput:
 		return l.ending(e)
 	}
 	return nil
+}
+
+func (l *lines) compaction(e loop.Event) string {
+	if e.Error != "" {
+		return "  compact not done: " + flat(e.Error)
+	}
+	return fmt.Sprintf("  compact turns 1 to %d, %s; about %d tokens are left", e.Compaction.UpTo, e.Compaction.Strategy, e.Compaction.Tokens)
 }
 
 // answer returns the answer of an exchange, in the lines that the model gave it.
