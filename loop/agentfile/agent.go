@@ -22,6 +22,7 @@ const (
 	fieldInstructions = "instructions"
 	fieldTools        = "tools"
 	fieldLimits       = "limits"
+	fieldSession      = "session"
 )
 
 var (
@@ -38,7 +39,7 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 // agent reads the whole file.
 func (r *reader) agent(root ast.Node) schema.AgentSpec {
 	root = r.resolve(root)
-	fields := r.object(root, "the file", fieldVersion, fieldID, fieldName, fieldModel, fieldInstructions, fieldTools, fieldLimits)
+	fields := r.object(root, "the file", fieldVersion, fieldID, fieldName, fieldModel, fieldInstructions, fieldTools, fieldLimits, fieldSession)
 	spec := schema.AgentSpec{
 		Name:         strings.TrimSpace(r.text(fields[fieldName])),
 		Instructions: r.text(fields[fieldInstructions]),
@@ -51,6 +52,7 @@ func (r *reader) agent(root ast.Node) schema.AgentSpec {
 	spec.Model, spec.Parallel = r.model(root, fields[fieldModel])
 	spec.Tools = r.tools(fields[fieldTools])
 	spec.Limits = r.limits(fields[fieldLimits])
+	spec.Compaction = r.session(fields[fieldSession])
 	return spec
 }
 

@@ -46,6 +46,7 @@ model:
     parallelToolCalls: true
     maxParallelToolCalls: 4
     toolCallTimeoutMillis: 60000
+    contextWindow: 200000
 instructions: |
   Look before
   you answer.
@@ -54,15 +55,21 @@ limits:
   maxSteps: 7
   wallClock: 1m30s
   maxTokens: 100000
+session:
+  compaction:
+    strategy: window
+    trigger: {contextRatio: 0.75, maxTurns: 40}
+    preserve: 6
 `)
 	want := schema.AgentSpec{
 		ID: "code-reviewer", Name: "The Reviewer",
 		Model: schema.ModelSpec{Provider: "openai", Name: "org/gpt-4o", Options: `{"temperature":0.10,"seed":9007199254740993,` +
-			`"stop":["<end>","é"],"response_format":{"type":"json_object","1":[null,true,-1.5e3]}}`},
+			`"stop":["<end>","é"],"response_format":{"type":"json_object","1":[null,true,-1.5e3]}}`, ContextWindow: 200_000},
 		Instructions: "Look before\nyou answer.\n",
 		Tools:        []string{"read_file", "github_*", "shell/bash"},
 		Limits:       schema.Limits{MaxSteps: 7, WallClockMS: 90_000, MaxTokens: 100_000},
 		Parallel:     schema.Parallel{Calls: true, Max: 4, TimeoutMS: 60_000},
+		Compaction:   &schema.Compaction{Strategy: schema.CompactWindow, ContextRatio: 0.75, MaxTurns: 40, Preserve: 6},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
@@ -74,7 +81,8 @@ func TestParseDefaults(t *testing.T) {
 	want := schema.AgentSpec{ID: "a", Model: schema.ModelSpec{Provider: "openai", Name: "gpt-4o"}, Limits: schema.DefaultLimits()}
 	for name, text := range map[string]string{
 		"least":         head,
-		"null":          head + "name:\ninstructions: null\ntools: ~\nlimits:\n",
+		"null":          head + "name:\ninstructions: null\ntools: ~\nlimits:\nsession:\n",
+		"no compaction": head + "session: {compaction: null}\n",
 		"empty parts":   head + "tools: []\nlimits: {}\n",
 		"byte mark":     "\ufeff" + head,
 		"windows lines": strings.ReplaceAll(head, "\n", "\r\n"),
@@ -94,20 +102,38 @@ func TestParseSpellings(t *testing.T) {
 	camel := parseOK(t, `
 version: jetcrew/v1
 id: a
-model: {provider: anthropic, model: m, options: {parallelToolCalls: true, maxParallelToolCalls: 2, toolCallTimeoutMillis: 3}}
+model: {provider: anthropic, model: m, options: {parallelToolCalls: true, maxParallelToolCalls: 2, toolCallTimeoutMillis: 3, contextWindow: 9000}}
 limits: {maxSteps: 0, wallClockMillis: 0, maxTokens: 5}
+session: {compaction: {strategy: summary, trigger: {contextRatio: 1, maxTurns: 3}}}
 `)
 	snake := parseOK(t, `
 version: jetcrew/v1
 id: a
-model: {provider: anthropic, model: m, options: {parallel_tool_calls: true, max_parallel_tool_calls: 2, tool_call_timeout_millis: 3}}
+model: {provider: anthropic, model: m, options: {parallel_tool_calls: true, max_parallel_tool_calls: 2, tool_call_timeout_millis: 3, context_window: 9000}}
 limits: {max_steps: 0, wall_clock: 0s, max_tokens: 5}
+session: {compaction: {strategy: summary, trigger: {context_ratio: 1.0, max_turns: 3}}}
 `)
 	if diff := cmp.Diff(camel, snake); diff != "" {
 		t.Errorf("camelCase and snake_case differ:\n%s", diff)
 	}
 	if want := (schema.Limits{MaxTokens: 5}); camel.Limits != want {
 		t.Errorf("limits = %+v, want %+v", camel.Limits, want)
+	}
+}
+
+func TestParseCompactionDefaults(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]schema.Compaction{
+		"{strategy: window}":                                      {Strategy: "window", ContextRatio: 0.8, Preserve: 4},
+		"{strategy: summary, trigger: {maxTurns: 3}}":             {Strategy: "summary", MaxTurns: 3, Preserve: 2},
+		"{strategy: summary, trigger: {contextRatio: 0.5}}":       {Strategy: "summary", ContextRatio: 0.5, Preserve: 4},
+		"{strategy: summary, trigger: {}, preserve: null}":        {Strategy: "summary", ContextRatio: 0.8, Preserve: 4},
+		"{strategy: window, trigger: {maxTurns: 9}, preserve: 8}": {Strategy: "window", MaxTurns: 9, Preserve: 8},
+	} {
+		got := parseOK(t, head+"session: {compaction: "+text+"}\n").Compaction
+		if diff := cmp.Diff(&want, got); diff != "" || got.Check() != nil {
+			t.Errorf("%s: %v, %s", text, got.Check(), diff)
+		}
 	}
 }
 
@@ -242,9 +268,28 @@ func TestTemplateParses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if c := got.Compaction; c == nil || c.Strategy != schema.CompactSummary || c.Check() != nil {
+			t.Errorf("compaction = %+v", c)
+		}
 		if got.ID != id || !got.Parallel.Calls || got.Limits != schema.DefaultLimits() || len(got.Tools) != 3 || got.Model.Options != `{"temperature":0}` {
 			t.Errorf("spec = %+v", got)
 		}
+	}
+}
+
+// TestDocumentedSession reads the YAML of docs/memory.md as the rest of an agent file.
+func TestDocumentedSession(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/memory.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(doc), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	got := parseOK(t, "version: jetcrew/v1\nid: a\n"+text)
+	want := &schema.Compaction{Strategy: schema.CompactSummary, ContextRatio: defaultRatio, MaxTurns: 60, Preserve: 4}
+	if diff := cmp.Diff(want, got.Compaction); diff != "" || got.Model.ContextWindow != schema.DefaultContextWindow {
+		t.Errorf("window %d, %s", got.Model.ContextWindow, diff)
 	}
 }
 

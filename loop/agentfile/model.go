@@ -20,6 +20,7 @@ var (
 	parallelFields = []string{"parallelToolCalls", "parallel_tool_calls"}
 	maxFields      = []string{"maxParallelToolCalls", "max_parallel_tool_calls"}
 	timeoutFields  = []string{"toolCallTimeoutMillis", "tool_call_timeout_millis"}
+	windowFields   = []string{"contextWindow", "context_window"}
 )
 
 // model reads "provider/name", or fields provider, model and options.
@@ -49,8 +50,7 @@ func (r *reader) model(root ast.Node, f field) (schema.ModelSpec, schema.Paralle
 	if len(r.problems) == before && (spec.Provider == "" || spec.Name == "") {
 		r.failAt(f.key, "model: provider and model are required")
 	}
-	var parallel schema.Parallel
-	spec.Options, parallel = r.options(fields[fieldOptions])
+	parallel := r.options(fields[fieldOptions], &spec)
 	return spec, parallel
 }
 
@@ -60,15 +60,16 @@ func (r *reader) provider(at ast.Node, name string) {
 	}
 }
 
-// options returns what goes to the provider, and the settings of Jetcrew that stand among it.
-func (r *reader) options(f field) (schema.JSONText, schema.Parallel) {
+// options sets in spec what goes to the provider, and the size of its window, and returns the settings of calls that
+// stand among it.
+func (r *reader) options(f field, spec *schema.ModelSpec) schema.Parallel {
 	if f.null() {
-		return "", schema.Parallel{}
+		return schema.Parallel{}
 	}
 	own := map[string]field{}
 	var rest []field
 	for _, o := range r.fields(f.value, fieldOptions) {
-		if contains(parallelFields, o.name) || contains(maxFields, o.name) || contains(timeoutFields, o.name) {
+		if contains(parallelFields, o.name) || contains(maxFields, o.name) || contains(timeoutFields, o.name) || contains(windowFields, o.name) {
 			own[o.name] = o
 		} else {
 			rest = append(rest, o)
@@ -81,12 +82,15 @@ func (r *reader) options(f field) (schema.JSONText, schema.Parallel) {
 	if n, ok := r.number(r.pick(own, timeoutFields...)); ok && n > 0 {
 		parallel.TimeoutMS = n
 	}
-	if len(rest) == 0 {
-		return "", parallel
+	if n, ok := r.number(r.pick(own, windowFields...)); ok && n > 0 {
+		spec.ContextWindow = n
 	}
-	var b bytes.Buffer
-	r.jsonFields(&b, rest, 0)
-	return schema.JSONText(b.String()), parallel
+	if len(rest) > 0 {
+		var b bytes.Buffer
+		r.jsonFields(&b, rest, 0)
+		spec.Options = schema.JSONText(b.String())
+	}
+	return parallel
 }
 
 // json writes a value as JSON. Numbers keep their digits where JSON can hold them.

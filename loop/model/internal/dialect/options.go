@@ -12,10 +12,10 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// ours are the options that say how Jetcrew executes calls. No provider sees them.
+// ours are the options that are for Jetcrew. No provider sees them.
 var ours = []string{
-	"parallelToolCalls", "maxParallelToolCalls", "toolCallTimeoutMillis",
-	"parallel_tool_calls", "max_parallel_tool_calls", "tool_call_timeout_millis",
+	"parallelToolCalls", "maxParallelToolCalls", "toolCallTimeoutMillis", "contextWindow",
+	"parallel_tool_calls", "max_parallel_tool_calls", "tool_call_timeout_millis", "context_window",
 }
 
 // reserved are the request fields that the clients write themselves.
