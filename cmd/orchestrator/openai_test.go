@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -39,8 +41,13 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"error":{"message":"Incorrect API key provided: %s","code":"invalid_api_key"}}`, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
 	delta := p.answers[min(len(p.requests), len(p.answers))-1]
+	if !strings.Contains(string(body), `"stream":true`) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"model":"local","choices":[{"index":0,"finish_reason":"stop","message":%s}]}`, delta)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
 	finish := "stop"
 	if strings.Contains(delta, "tool_calls") {
 		finish = "tool_calls"
@@ -71,6 +78,32 @@ func TestRunWithAnOpenAICompatibleModel(t *testing.T) {
 	if last := second.Messages[len(second.Messages)-1]; last.Role != "tool" || last.Content != "buy milk\n" {
 		t.Errorf("the model saw %+v last, want the output of the tool", last)
 	}
+}
+
+// TestD14RunIsCompacted: the model sees the summary in place of the first turn, the recording has all of them.
+func TestD14RunIsCompacted(t *testing.T) {
+	t.Parallel()
+	read := func(args string) string {
+		return fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"read_file","arguments":%q}}]}`, args)
+	}
+	p := newProvider(t, read(`{"path": "note.txt"}`), read(`{"path": "none.txt"}`), `{"content":"The note says: buy milk."}`, `{"content":"You want milk."}`)
+	o := newOffice(t, "openai/local", "tools: [read_file]", "session: {compaction: {strategy: summary, trigger: {maxTurns: 2}, preserve: 1}}")
+	o.write(t, ".env", "OPENAI_BASE_URL="+p.URL+"\n")
+	r := o.run(t, "run", "--record", "out.jsonl", "what do my notes say?")
+	wantCode(t, r, 0)
+	wantInOrder(t, r.Stdout, "memory  2.0 read_file", "compact turns 1 to 1, summary", "You want milk.")
+	if len(p.requests) != 4 {
+		t.Fatalf("%d requests, want 4", len(p.requests))
+	}
+	if last := p.requests[3]; strings.Contains(last, "note.txt") || !strings.Contains(last, "none.txt") || !strings.Contains(last, "The note says: buy milk.") {
+		t.Errorf("the last request is %s", last)
+	}
+	recorded, err := os.ReadFile(filepath.Join(o.dir, "out.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantInOrder(t, string(recorded), "note.txt", "buy milk", "none.txt", "You want milk.")
+	wantCode(t, o.run(t, "replay", "out.jsonl"), 0)
 }
 
 func TestRunWithARefusedKeyFailsAndKeepsItSecret(t *testing.T) {

@@ -93,6 +93,7 @@ func FuzzApply(f *testing.F) {
 		f.Add(fc.Key.String(), fc.Data, "result.1.0.q", []byte(`{"v":1,"ok":true,"output":"x"}`))
 	}
 	f.Add("turn.1", []byte(`{"n":1,"say":-5,"calls":[{"label":"a","queue":"q"}]}`), "view.1.0", []byte{0xdd, 0xff, 0xff, 0xff, 0xff})
+	f.Add("turn.1", []byte(`{"n":1,"calls":[{"label":"a","queue":"q"}]}`), "fold.1", []byte(`{"n":9,"turns":-1,"say":-3,"strategy":"x","text":"y"}`))
 	f.Fuzz(func(t *testing.T, key1 string, data1 []byte, key2 string, data2 []byte) {
 		var facts []schema.Fact
 		for _, in := range []struct {
