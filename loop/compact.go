@@ -10,14 +10,14 @@ import (
 	"github.com/jetcrew/jetcrew/tracing"
 )
 
-// After a compaction that failed, so many turns pass before a trigger sets off the next one: firstPause, doubled after
-// each failure up to maxPause.
+// After a compaction that failed or did not help, so many turns pass before a trigger sets off the next one: firstPause,
+// doubled each time up to maxPause.
 const (
 	firstPause = 4
 	maxPause   = 64
 )
 
-// pause keeps what sets compactions off from doing so after a failure.
+// pause keeps the triggers from setting off compactions that would fail again.
 type pause struct{ turns, until int }
 
 func (p *pause) note(turn int, failed bool) {
@@ -113,7 +113,11 @@ func (x *exchange) compact(ctx context.Context, n int, trigger string, tools []s
 		return false, nil
 	}
 	l := x.load(tools)
-	f := x.state.Plan(c.Keep(), l.target(trigger))
+	least := 1 // the model has not seen its results yet
+	if trigger == schema.TriggerOverflow {
+		least = 0 // and it cannot
+	}
+	f := x.state.Plan(least, c.Keep(), l.target(trigger))
 	if f == nil {
 		return false, nil
 	}
@@ -129,7 +133,6 @@ func (x *exchange) compact(ctx context.Context, n int, trigger string, tools []s
 	} else {
 		x.agent.cfg.Logger.Warn("the memory was not compacted", "run", x.id, "turn", n, "trigger", trigger, "error", failed)
 	}
-	x.pause.note(n, failed != nil)
 	why := errors.Join(failed, err) // one of them at most
 	tracing.End(span, why)
 	end := Event{Type: EventCompactionEnd, Turn: n, ElapsedMS: time.Since(began).Milliseconds()}
@@ -139,6 +142,7 @@ func (x *exchange) compact(ctx context.Context, n int, trigger string, tools []s
 		info.Tokens = x.load(tools).used
 		end.Text, end.Usage = f.Text, &f.Usage
 	}
+	x.pause.note(n, why != nil || info.Tokens >= l.budget) // what stays is too large: another fold would not help
 	end.Compaction = &info
 	x.emit(end)
 	return why == nil, err

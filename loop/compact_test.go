@@ -157,6 +157,27 @@ func TestCompactionByEstimate(t *testing.T) {
 	}
 }
 
+// TestNewestTurnStays: what the model has not seen yet is not taken away because the rest is large, nor is the memory
+// compacted on every turn then.
+func TestNewestTurnStays(t *testing.T) {
+	t.Parallel()
+	var steps []looptest.Step
+	for n := range 7 {
+		steps = append(steps, counted(int64(n+1)*1000))
+	}
+	r := compacting(schema.Compaction{Strategy: schema.CompactWindow, ContextRatio: 0.5}, append(steps, looptest.Text("done"))...)
+	r.cfg.Agent.Model.ContextWindow, r.cfg.Agent.Instructions = 1000, strings.Repeat("Be brief. ", 300)
+	r.run(t)
+	if diff := cmp.Diff([]string{"3: context_ratio up to 1 done", "7: context_ratio up to 5 done"}, r.compactions(t)); diff != "" {
+		t.Error(diff)
+	}
+	for i, req := range r.model.Requests() {
+		if last := req.Messages[len(req.Messages)-1]; i > 0 && last.Text != fmt.Sprintf(`{"n":%d000}`, i) {
+			t.Errorf("turn %d does not see the result of the turn before it: %+v", i+1, last)
+		}
+	}
+}
+
 // TestFailedCompactionLeavesTheRunAsItWas, and is tried again only some turns later.
 func TestFailedCompactionLeavesTheRunAsItWas(t *testing.T) {
 	t.Parallel()

@@ -47,10 +47,10 @@ func standIn(f *schema.Fold) string {
 	return fmt.Sprintf("[Turns 1 to %d of this conversation were left out to save space.]", f.N)
 }
 
-// Plan returns the fold that keeps as many of the newest whole rounds as it may: at most preserve, and no more than make
-// a prompt of at most tokens by Estimate, not counting a summary's text. When not even the newest round fits, none is
-// kept. It returns nil when that compacts nothing that is not compacted already. The caller fills in the rest.
-func (r *Run) Plan(preserve int, tokens int64) *schema.Fold {
+// Plan returns the fold that keeps as many of the newest whole rounds as it may: at most most, and beyond least no more
+// than make a prompt of at most tokens by Estimate, not counting a summary's text. It returns nil when that compacts
+// nothing that is not compacted already. The caller fills in the rest.
+func (r *Run) Plan(least, most int, tokens int64) *schema.Fold {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	from := 0
@@ -59,8 +59,8 @@ func (r *Run) Plan(preserve int, tokens int64) *schema.Fold {
 		from = newest.N
 	}
 	whole := r.build(newest).turns
-	most := min(preserve, whole-from)
-	cut := sort.Search(most, func(i int) bool {
+	most = min(most, whole-from)
+	cut := sort.Search(max(0, most-least), func(i int) bool {
 		return Estimate(r.build(r.cut(whole-most+i)).msgs) <= tokens
 	})
 	f := r.cut(whole - most + cut)

@@ -84,7 +84,8 @@ func (l *life) answer() {
 func (l *life) compact() {
 	before, preserve := l.run.Fold(), rapid.IntRange(1, 6).Draw(l.T, "preserve")
 	tokens := rapid.Int64Range(0, 400).Draw(l.T, "tokens")
-	f := l.run.Plan(preserve, tokens)
+	least := rapid.IntRange(0, 1).Draw(l.T, "least")
+	f := l.run.Plan(least, preserve, tokens)
 	if f == nil {
 		return
 	}
@@ -103,7 +104,7 @@ func (l *life) compact() {
 	if kept > preserve {
 		l.Fatalf("%d turns are kept, wanted %d", kept, preserve)
 	}
-	if got := memory.Estimate(l.run.Messages()); kept > 0 && got > tokens+12 { // 12: the summary, and the words around it
+	if got := memory.Estimate(l.run.Messages()); kept > least && got > tokens+12 { // 12: the summary, and the words around it
 		l.Fatalf("%d tokens with %d turns kept, wanted %d", got, kept, tokens)
 	}
 }
@@ -205,11 +206,14 @@ func TestD14CutInsideAParallelRound(t *testing.T) {
 		}
 	}
 	for tokens, want := range map[int64]int{5000: 1, 800: 2, 900: 2, 500: 2, 450: 3, 0: 3} {
-		if f := m.Plan(2, tokens); f == nil || f.N != want || f.Say != 0 || f.Turns != 3 {
+		if f := m.Plan(0, 2, tokens); f == nil || f.N != want || f.Say != 0 || f.Turns != 3 {
 			t.Errorf("%d tokens: %+v, want a fold of %d turns", tokens, f, want)
 		}
 	}
-	f := m.Plan(2, 400)
+	if f := m.Plan(1, 2, 0); f == nil || f.N != 2 {
+		t.Errorf("%+v, want the newest turn kept", f)
+	}
+	f := m.Plan(0, 2, 400)
 	f.Strategy = schema.CompactWindow
 	m.Put(schema.FoldKey(f.N), f)
 	want := []schema.Message{
@@ -219,7 +223,7 @@ func TestD14CutInsideAParallelRound(t *testing.T) {
 	if diff := cmp.Diff(want, m.Messages()); diff != "" {
 		t.Error(diff)
 	}
-	if m.Plan(1, 0) != nil {
+	if m.Plan(0, 1, 0) != nil {
 		t.Error("what is compacted already is planned again")
 	}
 }
