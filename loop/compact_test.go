@@ -228,6 +228,22 @@ func TestHungSummaryIsBound(t *testing.T) {
 	})
 }
 
+// TestStopDuringASummary: the run is stopped, and no model is asked any more.
+func TestStopDuringASummary(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := compacting(schema.Compaction{Strategy: schema.CompactSummary, MaxTurns: 2}, counted(1), counted(2), looptest.Hang, looptest.Text("never"))
+		run := r.start(t)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := run.Say(ctx, "go")
+		if !errors.Is(err, loop.ErrStopped) || len(r.model.Requests()) != 3 || len(r.folds(run)) > 0 {
+			t.Errorf("error %v after %d requests", err, len(r.model.Requests()))
+		}
+		r.checkEvents(t)
+	})
+}
+
 // TestSummaryIsRetried as any request is.
 func TestSummaryIsRetried(t *testing.T) {
 	t.Parallel()

@@ -90,6 +90,9 @@ func (x *exchange) consult(ctx context.Context, n int, tools []schema.Tool) (rep
 	if err := x.compactIfDue(ctx, n, tools); err != nil {
 		return reply{}, err
 	}
+	if ctx.Err() != nil { // the run was stopped, or its time ran out, while a summary was written
+		return reply{err: context.Cause(ctx)}, nil
+	}
 	r := x.askTurn(ctx, n, tools)
 	if r.err == nil || reasonOf(r.err) != schema.ReasonContext {
 		return r, nil
