@@ -26,7 +26,7 @@ func nakAfter(d time.Duration) []byte {
 
 // ackDelay is how long acknowledgements wait for one another. Nobody waits for them, and each that travels alone costs
 // the server a wake-up and, when it empties the stream, a file.
-const ackDelay = time.Millisecond
+const ackDelay = 3 * time.Millisecond
 
 // ackSoon acknowledges a delivery together with others.
 func (b *Bus) ackSoon(reply string) {
