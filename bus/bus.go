@@ -73,6 +73,7 @@ type Bus struct {
 
 	mu    sync.Mutex
 	feeds map[string]*feed // by run
+	blobs blobs
 	table table
 	acks  acks
 	done  struct { // acknowledgements that are about to be sent
@@ -91,7 +92,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect bus: %w", err)
 	}
-	b := &Bus{cfg: cfg, names: names{cfg.Prefix}, log: cfg.Logger, feeds: map[string]*feed{}, changed: make(chan struct{}, 1)}
+	b := &Bus{cfg: cfg, names: names{cfg.Prefix}, log: cfg.Logger, feeds: map[string]*feed{}, blobs: blobs{}, changed: make(chan struct{}, 1)}
 	b.workTemplate = cfg.Prefix + ".work.{queue}.{lane}"
 	b.resultTemplate = cfg.Prefix + ".run.{run}.result.{turn}.{index}.{queue}"
 	b.table.entries = map[callID]*entry{}

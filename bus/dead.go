@@ -26,7 +26,7 @@ type BuriedCall struct {
 	DeadLetter
 	ID   uint64       // sequence in the stream of dead letters
 	At   time.Time    // when it was stored
-	Call *schema.Call // nil when the letter holds no call that can be read, or only the beginning of one
+	Call *schema.Call // nil when the letter holds no call that can be read, or only the beginning of one, or, in a list, a reference to one
 }
 
 // DeadLetters returns the dead letters, newest first, while they are asked for: at most 64 are in memory at once. What
@@ -70,7 +70,14 @@ func (b *Bus) DeadLetter(ctx context.Context, id uint64) (BuriedCall, error) {
 	if err != nil {
 		return BuriedCall{}, letterError("read", id, err)
 	}
-	return b.buried(stored{subject: m.Subject, seq: m.Sequence, at: m.Time, data: m.Data}), nil
+	l := b.buried(stored{subject: m.Subject, seq: m.Sequence, at: m.Time, data: m.Data})
+	if ref, ok := schema.ParseReference(l.Data); ok {
+		l.Call, err = b.calledBy(ctx, l.Queue, ref)
+		if err != nil && !errors.Is(err, ErrNoBlob) && !errors.Is(err, schema.ErrPayload) {
+			return BuriedCall{}, letterError("read", id, err)
+		}
+	}
+	return l, nil
 }
 
 // DropDeadLetter removes one dead letter; ErrNoLetter: there is none with that number.

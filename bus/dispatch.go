@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/jetcrew/jetcrew/schema"
 	"github.com/jetcrew/jetcrew/tracing"
@@ -69,7 +70,7 @@ func (b *Bus) prepare(d *schema.Dispatch) *owner {
 		o.end(err)
 		return nil
 	case len(o.msg.Data) > schema.MaxInline:
-		o.rush(evTooLarge)
+		o.store()
 		return nil
 	}
 	o.watch()
@@ -134,7 +135,14 @@ func (o *owner) hurry() { o.rush(evPublished) }
 // rush has the call pursued from ev on, if nobody does yet.
 func (o *owner) rush(ev ownerEvent) {
 	if o.claim() {
-		go o.pursue(ev)
+		go o.pursue(ev, nil)
+	}
+}
+
+// store has a call that is too large for a message pursued from its publish on.
+func (o *owner) store() {
+	if o.claim() {
+		go func() { o.pursue(o.publishLarge()) }()
 	}
 }
 
@@ -164,9 +172,8 @@ func (o *owner) end(err error) {
 	o.done(o.outcome, nil)
 }
 
-// pursue takes the call to its end, from ev on.
-func (o *owner) pursue(ev ownerEvent) {
-	var err error
+// pursue takes the call to its end, from ev on, unless err has ended it.
+func (o *owner) pursue(ev ownerEvent, err error) {
 	for err == nil {
 		switch o.state.on(ev) {
 		case doReturn:
@@ -190,12 +197,7 @@ func (o *owner) pursue(ev ownerEvent) {
 func (o *owner) publish() {
 	m := o.msg
 	o.msg = nil
-	ctx, span := tracing.StartPublish(o.ctx, tracing.Message{
-		Template: o.bus.workTemplate, Subject: m.Subject, Run: o.call.Run, Queue: o.queue,
-		Turn: o.call.Turn, Index: o.call.Index, Size: len(m.Data),
-	})
-	defer span.End()
-	tracing.Inject(ctx, m.Header)
+	defer o.span(m).End()
 	err := o.bus.publishAsync(m, func(_ uint64, err error) {
 		if err != nil {
 			o.refuse(err)
@@ -207,6 +209,27 @@ func (o *owner) publish() {
 	if o.bus.life.Err() != nil { // whoever ends what waits may have looked before
 		o.hurry()
 	}
+}
+
+// span starts the span of a publish and puts it into the message.
+func (o *owner) span(m *nats.Msg) trace.Span {
+	ctx, span := tracing.StartPublish(o.ctx, tracing.Message{
+		Template: o.bus.workTemplate, Subject: m.Subject, Run: o.call.Run, Queue: o.queue,
+		Turn: o.call.Turn, Index: o.call.Index, Size: len(m.Data),
+	})
+	tracing.Inject(ctx, m.Header)
+	return span
+}
+
+// publishLarge sends a call that is too large for a message: a reference, once the call lies in the object store.
+func (o *owner) publishLarge() (ownerEvent, error) {
+	m, err := o.refer()
+	if err == nil {
+		span := o.span(m)
+		_, err = o.bus.publish(m)
+		span.End()
+	}
+	return o.publishAgain(err)
 }
 
 // publishAgain takes what went wrong with the last attempt. Silence is answered by another copy, which the facts make
@@ -229,11 +252,10 @@ func (o *owner) publishAgain(err error) (ownerEvent, error) {
 		}
 		_ = backoff(o.ctx, attempt) // an ended ctx is seen by the next glance
 		var m *nats.Msg
-		if m, err = o.message(); err != nil {
-			return 0, err
+		if m, err = o.refer(); err == nil {
+			tracing.Inject(o.ctx, m.Header)
+			_, err = o.bus.publish(m)
 		}
-		tracing.Inject(o.ctx, m.Header)
-		_, err = o.bus.publish(m)
 	}
 }
 
@@ -266,6 +288,18 @@ func (o *owner) message() (*nats.Msg, error) {
 		h[HeaderTTL] = []string{strconv.FormatInt(int64((o.within+TTLMargin)/time.Second)+1, 10) + "s"}
 	}
 	return &nats.Msg{Subject: o.bus.names.workSubject(o.queue), Header: h, Data: data}, nil
+}
+
+// refer makes the call's message, and stores the call before if it is too large for one.
+func (o *owner) refer() (*nats.Msg, error) {
+	m, err := o.message()
+	if err != nil || len(m.Data) <= schema.MaxInline {
+		return m, err
+	}
+	ctx, cancel := context.WithDeadline(o.ctx, o.deadline)
+	defer cancel()
+	m.Data, err = o.bus.referCall(ctx, o.queue, o.call, m.Data)
+	return m, err
 }
 
 // wait ends at the next thing that happens to the call.
@@ -388,7 +422,7 @@ func (o *owner) why() string {
 	case schema.QueueFull:
 		return fmt.Sprintf("queue %q takes no further calls now; try again later", o.queue)
 	case schema.TooLarge:
-		return fmt.Sprintf("the call is larger than %d KiB", schema.MaxInline>>10)
+		return fmt.Sprintf("the call is larger than %d MiB", schema.MaxPayload>>20)
 	default:
 		return "the call began, and its worker did not say how it ended; it may or may not have taken effect, do not repeat it blindly"
 	}

@@ -117,6 +117,9 @@ func (f *feed) hear(m *nats.Msg) {
 	if at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp")); err == nil {
 		fact.Time = at
 	}
+	if err := f.bus.referredFact(f.bus.life, &fact); err != nil {
+		return // it was only a hint
+	}
 	f.speaking.Lock()
 	defer f.speaking.Unlock()
 	for _, heard := range f.listeners() {

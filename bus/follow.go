@@ -93,12 +93,17 @@ func (f *follower) read(ctx context.Context, yield func(schema.Fact, error) bool
 		if err != nil {
 			return false, err
 		}
-		f.last = max(f.last, p.last)
-		for _, fact := range facts {
-			if !yield(fact, nil) || fact.Key == schema.CloseKey() {
+		for i := range facts {
+			fact := &facts[i]
+			if err := f.bus.referredFact(ctx, fact); err != nil {
+				return false, err
+			}
+			if !yield(*fact, nil) || fact.Key == schema.CloseKey() {
 				return true, nil
 			}
+			f.last = fact.Seq
 		}
+		f.last = max(f.last, p.last)
 		if !p.more {
 			return false, nil
 		}

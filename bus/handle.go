@@ -26,6 +26,8 @@ type delivery struct {
 	cancel   context.CancelCauseFunc
 	runOnce  bool
 	attempts int
+	ref      *schema.Blob                // what the message refers to; nil: it holds the call itself
+	kept     atomic.Pointer[schema.Blob] // the whole output, when the tool had it stored
 }
 
 // read makes a delivery of a message.
@@ -35,7 +37,9 @@ func (s *service) read(m *nats.Msg) (*delivery, error) {
 		return nil, err
 	}
 	d := &delivery{service: s, origin: o, msg: m, received: time.Now(), attempts: int(o.delivery)}
-	if d.call, err = schema.DecodeCall(m.Data); err != nil {
+	if ref, ok := schema.ParseReference(m.Data); ok {
+		d.ref, d.call = &ref, &schema.Call{Run: ref.Run, Turn: ref.Turn, Index: ref.Index}
+	} else if d.call, err = schema.DecodeCall(m.Data); err != nil {
 		return d, err
 	}
 	d.deadline = d.serverDeadline().Add(-time.Duration(s.bus.clock.offset.Load()))
@@ -92,6 +96,9 @@ func (d *delivery) admit() {
 // settle does what the rules say. later is true when the result is on its way to the stream and release is left to
 // the answer.
 func (d *delivery) settle(ctx context.Context, present *entry) (later bool) {
+	if d.ref != nil && present == nil && !d.fetch(ctx) {
+		return false
+	}
 	d.tool = d.tools[d.call.Tool]
 	d.runOnce = !d.call.Idempotent || !d.tool.Idempotent
 	a, err := d.admission(ctx, present)
@@ -114,6 +121,23 @@ func (d *delivery) settle(ctx context.Context, present *entry) (later bool) {
 		d.notStarted(ctx, schema.Timeout, "its deadline passed while it waited in the queue")
 	case admitLost:
 		d.lost(ctx)
+	}
+	return false
+}
+
+// fetch reads the call that the message refers to. false: there is nothing to run; it is settled, or comes again.
+func (d *delivery) fetch(ctx context.Context) bool {
+	call, err := d.bus.calledBy(ctx, d.worker.Queue, *d.ref)
+	switch {
+	case err == nil:
+		d.call = call
+		return true
+	case errors.Is(err, ErrNoBlob), errors.Is(err, schema.ErrPayload):
+		d.bus.log.Warn("call cannot be read", "call", d.call.String(), "error", err)
+		d.runOnce = true // nobody could begin it either
+		d.notStarted(ctx, schema.ToolFailed, "its arguments are not in the object store, so it did not start")
+	default:
+		d.back("its arguments could not be read: "+schema.Cut(err.Error(), 256), noToolDelay)
 	}
 	return false
 }
@@ -181,7 +205,7 @@ func (d *delivery) run(ctx context.Context) (later bool) {
 	ctx, cancel := context.WithDeadline(d.traced(ctx), d.deadline)
 	defer cancel()
 	ctx = schema.WithProgress(ctx, d.progress())
-	ctx = schema.WithDelivery(ctx, d.delivery)
+	ctx = schema.WithAttempt(ctx, d)
 	ctx, span := tracing.StartProcess(ctx, tracing.Delivery{
 		Message: tracing.Message{
 			Template: d.bus.workTemplate, Subject: d.msg.Subject, Run: d.call.Run, Queue: d.worker.Queue,

@@ -180,7 +180,16 @@ func (s *hosting) handle(ctx context.Context, m *nats.Msg) {
 	e.delivery = delivery{
 		service: &service{bus: s.bus, worker: Worker{Queue: schema.QueueAgents}}, origin: o, msg: m, received: time.Now(),
 	}
-	if e.run, err = readErrand(m.Data, o); err != nil {
+	data, err := s.bus.errandData(ctx, m.Data)
+	if err != nil && !errors.Is(err, ErrNoBlob) {
+		s.bus.log.Warn("message not read, it comes again", "queue", schema.QueueAgents, "seq", o.seq, "error", err)
+		e.nak(ownedDelay)
+		return
+	}
+	if err == nil {
+		e.run, err = readErrand(data, o)
+	}
+	if err != nil {
 		e.bury(err.Error())
 		return
 	}

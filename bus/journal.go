@@ -20,11 +20,17 @@ import (
 // absent; the zero Key names none. It returns the fact's sequence in the stream of runs.
 //
 // schema.ErrExists: another fact has the key. schema.ErrGuarded: the fact unless exists. A fact with the same bytes
-// counts as recorded by this call. Whatever else it returns is trouble with the transport after 60 s of attempts.
+// counts as recorded by this call. A payload above schema.MaxInline lies in the object store, and of a result's output
+// the fact holds head and tail; above schema.MaxPayload it is an error. Whatever else it returns is trouble with the transport after 60 s of attempts.
 func (b *Bus) Append(ctx context.Context, run string, key schema.Key, payload schema.Encodable, unless schema.Key) (uint64, error) {
 	data, err := schema.Encode(payload)
 	if err != nil {
 		return 0, fmt.Errorf("append %s %s: %w", run, key, err)
+	}
+	if len(data) > schema.MaxInline {
+		if data, err = b.fitFact(ctx, run, key, payload, data); err != nil {
+			return 0, fmt.Errorf("append %s %s: %w", run, key, err)
+		}
 	}
 	guard := ""
 	if !unless.IsZero() {
@@ -93,10 +99,15 @@ var zeroSeq = []string{"0"} // read only
 // look reads the newest message of a subject of the stream of runs at its leader; nil when there is none. Absence is
 // concluded from nothing else: a direct get may be answered by a replica that is behind.
 func (b *Bus) look(ctx context.Context, subject string) (*jetstream.RawStreamMsg, error) {
+	return b.lookIn(ctx, b.names.runs(), subject)
+}
+
+// lookIn is look for any stream.
+func (b *Bus) lookIn(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	body := []byte(`{"last_by_subj":"` + subject + `"}`)
-	reply, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+b.names.runs(), body)
+	reply, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", subject, err)
 	}
@@ -115,6 +126,9 @@ func (b *Bus) Facts(ctx context.Context, run string, upto uint64, kinds ...schem
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		facts, err := b.readFacts(ctx, run, kinds)
+		if err == nil {
+			err = b.referredFacts(ctx, facts)
+		}
 		if err == nil && (upto == 0 || len(facts) > 0 && facts[len(facts)-1].Seq >= upto) {
 			return facts, nil
 		}

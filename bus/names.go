@@ -54,6 +54,8 @@ func (n names) catalog() string              { return n.prefix + "_catalog" }
 func (n names) catalogStream() string        { return "KV_" + n.catalog() }
 func (n names) catalogKey(key string) string { return "$KV." + n.catalog() + "." + key }
 
+func (n names) blobBucket(queue string) string { return n.prefix + "_blobs_" + queue }
+
 func (n names) workSubject(queue string) string { return n.prefix + ".work." + queue + "." + Lane }
 func (n names) workFilter(queue string) string  { return n.prefix + ".work." + queue + ".*" }
 func (n names) deadSubject(queue string) string { return n.prefix + ".dead." + queue }

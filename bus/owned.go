@@ -27,6 +27,11 @@ func (b *Bus) StartRun(ctx context.Context, call *schema.Call) error {
 	if err != nil {
 		return fmt.Errorf("start run %s: %w", call.Run, err)
 	}
+	if len(data) > schema.MaxInline {
+		if data, err = b.referCall(ctx, schema.QueueAgents, call, data); err != nil {
+			return fmt.Errorf("start run %s: %w", call.Run, err)
+		}
+	}
 	m := &nats.Msg{Subject: b.names.workSubject(schema.QueueAgents), Header: nats.Header{}, Data: data}
 	tracing.Inject(ctx, m.Header)
 	if _, err := b.publish(m); err != nil {

@@ -74,7 +74,11 @@ func (b *Bus) runInfos(ctx context.Context, opens []stored) ([]RunInfo, error) {
 			continue // a stranger's
 		}
 		info := RunInfo{ID: id, At: m.at}
-		if err := schema.Decode(m.data, &info.Open); err != nil {
+		data, err := b.referred(ctx, schema.QueueAgents, id, m.data)
+		if err == nil {
+			err = schema.Decode(data, &info.Open)
+		}
+		if err != nil {
 			b.log.Warn("first fact of a run cannot be read", "run", id, "error", err)
 			info.Open = schema.Open{}
 		}

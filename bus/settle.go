@@ -80,16 +80,20 @@ func (d *delivery) settled(err error) {
 	d.ack()
 }
 
-// sign encodes r under this worker's name. One that is too large becomes a failure that says so.
+// sign encodes r under this worker's name, cut to what fits into a message.
 func (d *delivery) sign(r schema.Result) ([]byte, error) {
 	r.Worker, r.Delivery, r.EndedMS = d.bus.cfg.Instance, d.delivery, d.bus.Now().UnixMilli()
+	if kept := d.kept.Load(); kept != nil {
+		r.Blob, r.Size = kept.Name, kept.Size
+	}
 	data, err := schema.Encode(&r)
 	if err != nil || len(data) <= schema.MaxInline {
 		return data, err
 	}
-	small := d.call.Failf(schema.TooLarge, "the result is %d bytes, more than %d KiB", len(data), schema.MaxInline>>10)
-	small.Worker, small.Delivery, small.QueuedMS, small.StartedMS, small.EndedMS = r.Worker, r.Delivery, r.QueuedMS, r.StartedMS, r.EndedMS
-	return schema.Encode(&small)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.work), d.patience(time.Now()))
+	defer cancel()
+	d.bus.fitResult(ctx, d.worker.Queue, d.call, &r)
+	return schema.Encode(&r)
 }
 
 // record writes r under this worker's name. It outlives the call's context: a late result must still be written.

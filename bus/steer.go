@@ -119,8 +119,12 @@ func (b *Bus) opened(ctx context.Context, run string) (*schema.Open, error) {
 	if m == nil {
 		return nil, ErrNoRun
 	}
+	data, err := b.referred(ctx, schema.QueueAgents, run, m.Data)
+	if err != nil {
+		return nil, fmt.Errorf("its first fact: %w", err)
+	}
 	open := new(schema.Open)
-	if err := schema.Decode(m.Data, open); err != nil {
+	if err := schema.Decode(data, open); err != nil {
 		return nil, fmt.Errorf("its first fact: %w", err)
 	}
 	return open, nil

@@ -1,6 +1,10 @@
 package schema
 
-import "context"
+import (
+	"context"
+	"errors"
+	"io"
+)
 
 type progressKey struct{}
 
@@ -18,16 +22,39 @@ func Progress(ctx context.Context, text string) {
 	}
 }
 
-type deliveryKey struct{}
+// Attempt is one delivery of a call to a worker that runs it.
+type Attempt interface {
+	// Number says which delivery of its call it is, from 1.
+	Number() uint64
+	// Keep stores the whole output of the call, see KeepOutput.
+	Keep(whole io.ReadSeeker) error
+}
 
-// WithDelivery returns a context whose Delivery is n.
-func WithDelivery(ctx context.Context, n uint64) context.Context {
-	return context.WithValue(ctx, deliveryKey{}, n)
+type attemptKey struct{}
+
+// WithAttempt returns a context in which the attempt a runs.
+func WithAttempt(ctx context.Context, a Attempt) context.Context {
+	return context.WithValue(ctx, attemptKey{}, a)
 }
 
 // Delivery returns which delivery of its call is running, from 1; 0 when nobody delivered it. It grows with every
 // attempt, but not only with attempts: a worker that gave the call back counts too.
 func Delivery(ctx context.Context) uint64 {
-	n, _ := ctx.Value(deliveryKey{}).(uint64)
-	return n
+	if a, ok := ctx.Value(attemptKey{}).(Attempt); ok {
+		return a.Number()
+	}
+	return 0
+}
+
+// ErrNoKeeper: nobody keeps the whole output of a call here.
+var ErrNoKeeper = errors.New("nobody keeps whole outputs here")
+
+// KeepOutput stores the whole output of the running call beside its result, for a tool that returns only a part of it
+// because the whole would not fit into memory. It reads whole twice, up to MaxPayload bytes. An error, such as
+// ErrNoKeeper, says that the rest is lost.
+func KeepOutput(ctx context.Context, whole io.ReadSeeker) error {
+	if a, ok := ctx.Value(attemptKey{}).(Attempt); ok {
+		return a.Keep(whole)
+	}
+	return ErrNoKeeper
 }

@@ -14,7 +14,7 @@ import (
 // Version is the version of the wire contract, the key "v" of every payload.
 const Version = 1
 
-// MaxInline is the size in bytes up to which arguments, outputs and facts travel in messages.
+// MaxInline is the size in bytes up to which a call or a fact travels in a message; see MaxPayload.
 const MaxInline = 256 << 10
 
 // ErrPayload is wrapped by every error of Decode: the bytes are not a payload of this contract.

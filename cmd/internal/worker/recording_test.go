@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -56,7 +57,7 @@ func TestMockFailsForTheMoment(t *testing.T) {
 	failed := 0
 	for n := range uint64(200) {
 		call := &schema.Call{Run: "r", Agent: "a", Turn: 1, Tool: "clock", Args: "{}", Idempotent: true}
-		r, pending := set.Execute(schema.WithDelivery(t.Context(), n+1), call)
+		r, pending := set.Execute(schema.WithAttempt(t.Context(), delivered(n+1)), call)
 		switch {
 		case pending != nil:
 			failed++
@@ -113,3 +114,9 @@ func TestTranscripts(t *testing.T) {
 		}
 	}
 }
+
+// delivered is an attempt that has only a number.
+type delivered uint64
+
+func (d delivered) Number() uint64         { return uint64(d) }
+func (delivered) Keep(io.ReadSeeker) error { return schema.ErrNoKeeper }

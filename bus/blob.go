@@ -1,0 +1,258 @@
+package bus
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// ErrNoBlob: the object store does not have the bytes, or not as they were.
+var ErrNoBlob = errors.New("not in the object store")
+
+const (
+	blobChunk    = 128 << 10 // bytes of a message of the object store
+	blobAttempts = 8         // readings of an object that a replica does not have yet
+	headerRollup = "Nats-Rollup"
+
+	codeNoStream = 10059
+)
+
+// blobs are the buckets that this process knows to exist, by queue. Bus.mu guards them.
+type blobs map[string]bool
+
+// BlobConfig returns the settings of the bucket that holds what is too large for the messages of a queue.
+func BlobConfig(prefix, queue string, replicas int) jetstream.ObjectStoreConfig {
+	return jetstream.ObjectStoreConfig{
+		Bucket: names{prefix}.blobBucket(queue), Description: "what is too large for a message, by run",
+		Storage: jetstream.FileStorage, Replicas: replicas,
+	}
+}
+
+// object is one blob as it lies in the store.
+type object struct {
+	bucket string
+	queue  string
+	run    string
+	name   string // digest of the bytes
+}
+
+func (b *Bus) object(queue, run, name string) object {
+	return object{bucket: b.names.blobBucket(queue), queue: queue, run: run, name: name}
+}
+
+// id is the object's name in its bucket. With the run in it two runs never share an object, and one can go alone.
+func (o object) id() string     { return o.run + "." + o.name }
+func (o object) stream() string { return "OBJ_" + o.bucket }
+
+func (o object) infoSubject() string {
+	return "$O." + o.bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(o.id()))
+}
+
+func (o object) chunkSubject(id string) string { return "$O." + o.bucket + ".C." + id }
+
+// putBlob stores bytes for a run once, however often it is asked to, and returns their number and name. It tries until
+// ctx ends; errTooLarge: they are more than schema.MaxPayload.
+func (b *Bus) putBlob(ctx context.Context, queue, run string, r io.ReadSeeker) (schema.Blob, error) {
+	h := sha256.New()
+	size, err := io.Copy(h, io.LimitReader(r, schema.MaxPayload+1))
+	if err == nil && size > schema.MaxPayload {
+		err = fmt.Errorf("more than %d MiB: %w", schema.MaxPayload>>20, errTooLarge)
+	}
+	if err != nil {
+		return schema.Blob{}, fmt.Errorf("store blob: %w", err)
+	}
+	o := b.object(queue, run, hex.EncodeToString(h.Sum(nil)))
+	for attempt := 1; ; attempt++ {
+		if err = b.putOnce(ctx, o, r, h); err == nil {
+			return schema.Blob{Run: run, Name: o.name, Size: size}, nil
+		}
+		b.forgetBucket(queue)
+		if hopeless(err) {
+			break
+		}
+		if waitErr := backoff(ctx, attempt); waitErr != nil {
+			err = fmt.Errorf("%w after %d attempts: %w", waitErr, attempt, err)
+			break
+		}
+	}
+	return schema.Blob{}, fmt.Errorf("store blob %s in %s: %w", o.id(), o.bucket, err)
+}
+
+// putOnce stores the object unless it is there. Its chunks have a subject of their own, so that a second writer does
+// not disturb the first.
+func (b *Bus) putOnce(ctx context.Context, o object, r io.ReadSeeker, h hash.Hash) error {
+	if err := b.ensureBucket(ctx, o.queue); err != nil {
+		return err
+	}
+	if info, err := b.blobInfo(ctx, o); err != nil || info != nil {
+		return err
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	id := o.run + "." + schema.NewID()
+	info := jetstream.ObjectInfo{
+		ObjectMeta: jetstream.ObjectMeta{Name: o.id(), Opts: &jetstream.ObjectMetaOptions{ChunkSize: blobChunk}},
+		Bucket:     o.bucket, NUID: id, Digest: "SHA-256=" + base64.URLEncoding.EncodeToString(h.Sum(nil)),
+	}
+	for chunk := make([]byte, blobChunk); ; {
+		n, err := io.ReadFull(r, chunk)
+		if n > 0 && ctx.Err() == nil {
+			if _, err := b.publish(&nats.Msg{Subject: o.chunkSubject(id), Data: chunk[:n]}); err != nil {
+				return err
+			}
+			info.Chunks, info.Size = info.Chunks+1, info.Size+uint64(n)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return b.putInfo(ctx, o, &info)
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// putInfo makes the chunks an object. Where there is one already, they are taken back.
+func (b *Bus) putInfo(ctx context.Context, o object, info *jetstream.ObjectInfo) error {
+	data, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	h := nats.Header{headerRollup: {"sub"}, headerExpectSeq: zeroSeq}
+	_, err = b.publish(&nats.Msg{Subject: o.infoSubject(), Header: h, Data: data})
+	if apiCode(err) == codeWrongLastSequence {
+		return b.purgeSubject(ctx, o.stream(), o.chunkSubject(info.NUID))
+	}
+	return err
+}
+
+func (b *Bus) ensureBucket(ctx context.Context, queue string) error {
+	b.mu.Lock()
+	known := b.blobs[queue]
+	b.mu.Unlock()
+	if known {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	_, err := b.js.CreateObjectStore(ctx, BlobConfig(b.cfg.Prefix, queue, b.cfg.Replicas))
+	if err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+		return fmt.Errorf("create bucket %s: %w", b.names.blobBucket(queue), err)
+	}
+	b.mu.Lock()
+	b.blobs[queue] = true
+	b.mu.Unlock()
+	return nil
+}
+
+// forgetBucket has the bucket looked for again: somebody may have removed it.
+func (b *Bus) forgetBucket(queue string) {
+	b.mu.Lock()
+	delete(b.blobs, queue)
+	b.mu.Unlock()
+}
+
+// blobInfo asks the leader about an object; nil: there is none.
+func (b *Bus) blobInfo(ctx context.Context, o object) (*jetstream.ObjectInfo, error) {
+	m, err := b.lookIn(ctx, o.stream(), o.infoSubject())
+	if err != nil || m == nil {
+		if apiCode(err) == codeNoStream {
+			err = nil
+		}
+		return nil, err
+	}
+	info := new(jetstream.ObjectInfo)
+	if err := json.Unmarshal(m.Data, info); err != nil {
+		return nil, fmt.Errorf("object %s: %w: %w", o.id(), ErrNoBlob, err)
+	}
+	if info.Deleted {
+		return nil, nil
+	}
+	return info, nil
+}
+
+// sink takes the bytes of a blob, from the beginning again after a Reset.
+type sink interface {
+	io.Writer
+	Reset()
+}
+
+// getBlob writes the bytes of a blob to w. An answer without an error says that they are the ones that were stored.
+// ErrNoBlob: they are not there.
+func (b *Bus) getBlob(ctx context.Context, queue string, ref schema.Blob, w sink) error {
+	o := b.object(queue, ref.Run, ref.Name)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	err := ErrNoBlob
+	for attempt := 1; attempt <= blobAttempts && errors.Is(err, ErrNoBlob); attempt++ {
+		if attempt > 1 && backoff(ctx, attempt-1) != nil {
+			break
+		}
+		w.Reset()
+		var info *jetstream.ObjectInfo
+		switch info, err = b.blobInfo(ctx, o); {
+		case err != nil:
+		case info == nil:
+			return fmt.Errorf("read blob %s of %s: %w", o.id(), o.bucket, ErrNoBlob) // the leader says so
+		default:
+			err = b.getChunks(ctx, o, info, w)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("read blob %s of %s: %w", o.id(), o.bucket, err)
+	}
+	return nil
+}
+
+// getChunks reads the chunks from whichever replica answers, page by page, and compares the digest.
+func (b *Bus) getChunks(ctx context.Context, o object, info *jetstream.ObjectInfo, w io.Writer) error {
+	if info.Size > schema.MaxPayload {
+		return fmt.Errorf("%d bytes: %w", info.Size, ErrNoBlob)
+	}
+	h := sha256.New()
+	for from := uint64(1); ; {
+		ctx, cancel := context.WithTimeout(ctx, 2*publishTimeout) // of one page
+		p, err := b.directGet(ctx, o.stream(), following(o.chunkSubject(info.NUID), from, pageSize), func(m *nats.Msg) {
+			h.Write(m.Data)
+			_, _ = w.Write(m.Data) // a sink never fails
+		})
+		cancel()
+		if err != nil {
+			return err
+		}
+		if !p.more {
+			break
+		}
+		from = max(from, p.last) + 1
+	}
+	if hex.EncodeToString(h.Sum(nil)) != o.name {
+		return fmt.Errorf("the bytes do not have its digest: %w", ErrNoBlob)
+	}
+	return nil
+}
+
+func (b *Bus) purgeSubject(ctx context.Context, stream, subject string) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	s, err := b.js.Stream(ctx, stream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	}
+	if err != nil {
+		return fmt.Errorf("purge %s: %w", subject, err)
+	}
+	return nil
+}
