@@ -288,7 +288,7 @@ func TestB15Size(t *testing.T) {
 		t.Errorf("fits: %v, %d bytes", got.OK, len(got.Output))
 	}
 	for _, name := range []string{"large", "grows"} {
-		if got := execute(t, set, call(name, "")); got.Type != schema.TooLarge || !strings.Contains(got.Output, "262144") {
+		if got := execute(t, set, call(name, "")); got.Type != schema.TooLarge || !strings.Contains(got.Output, "67108864") {
 			t.Errorf("%s: %.200q", name, got.Output)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // MaxOutput bounds the output of a call, in bytes; a longer one is TooLarge.
-const MaxOutput = 256 << 10
+const MaxOutput = schema.MaxPayload
 
 // Config sets up a Set.
 type Config struct {

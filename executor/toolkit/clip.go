@@ -42,16 +42,24 @@ func (c *clip) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// fits tells whether n bytes more can be kept too.
+func (c *clip) fits(n int) bool { return c.total+int64(n) <= int64(2*c.half) }
+
 // String returns what was written, or head and tail with a line between them that says how many bytes are left out.
 // It never splits a character.
 func (c *clip) String() string {
+	return c.text(func(_, omitted int64) string { return fmt.Sprintf("\n[... %d bytes omitted ...]\n", omitted) })
+}
+
+// text is String with a line of the caller's: mark is told where the gap begins and how many bytes it has.
+func (c *clip) text(mark func(from, omitted int64) string) string {
 	tail := append(append([]byte(nil), c.tail[c.next:]...), c.tail[:c.next]...)
 	if int64(len(c.head)+len(tail)) == c.total {
 		return string(c.head) + string(tail)
 	}
 	head := wholeEnd(c.head)
 	tail = wholeStart(tail)
-	return fmt.Sprintf("%s\n[... %d bytes omitted ...]\n%s", head, c.total-int64(len(head)+len(tail)), tail)
+	return string(head) + mark(int64(len(head)), c.total-int64(len(head)+len(tail))) + string(tail)
 }
 
 // lastText returns the last n bytes of s or less, beginning with a whole character, after "..." if something is cut.

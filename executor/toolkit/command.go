@@ -21,11 +21,11 @@ const (
 	pipeWait = 500 * time.Millisecond
 )
 
-// exec runs one command to its end or to that of ctx.
-func (s *shell) exec(ctx context.Context, command string) (string, error) {
+// exec runs one command to its end or to that of ctx, or to that of limited, which is ctx with less time.
+func (s *shell) exec(ctx, limited context.Context, command string) (string, error) {
 	out := newOutput(ctx, s.max)
 	defer out.close()
-	cmd := exec.CommandContext(ctx, s.path, "-c", command)
+	cmd := exec.CommandContext(limited, s.path, "-c", command)
 	cmd.Dir, cmd.Env = s.dir, s.env
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = newGroup()
@@ -36,15 +36,15 @@ func (s *shell) exec(ctx context.Context, command string) (string, error) {
 	}
 	endGroup(cmd.Process.Pid)
 	err := cmd.Wait()
-	text := out.close()
+	text, kept := out.end()
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
 		return text, nil
 	}
 	how := err.Error() // exit status 1, signal: killed
-	if ctx.Err() != nil {
+	if limited.Err() != nil {
 		how = "the command was killed"
 	}
-	return "", failed(how, lastText(text, failedTail))
+	return "", failed(how+kept, lastText(text, failedTail))
 }
 
 // failed says how the command ended and what it last had to say.

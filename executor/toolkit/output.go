@@ -2,9 +2,11 @@ package toolkit
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/jetcrew/jetcrew/executor"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -14,12 +16,13 @@ const (
 )
 
 // output gathers what a command prints, in bounded memory, and reports it as progress: at once, then at most every
-// progressEvery. It lives for one command, whose context it keeps for the reports.
+// progressEvery. It lives for one command, whose context it keeps for the reports and for the whole of what was printed.
 type output struct {
 	ctx context.Context
 
 	mu      sync.Mutex
 	all     *clip
+	whole   spool
 	fresh   []byte // the last bytes not reported yet
 	timer   *time.Timer
 	waiting bool // the timer will report
@@ -35,6 +38,10 @@ func (o *output) Write(p []byte) (int, error) {
 	if o.closed {
 		return len(p), nil
 	}
+	if o.whole.file == nil && o.whole.err == nil && !o.all.fits(len(p)) {
+		o.whole.begin(o.all.head, o.all.tail)
+	}
+	o.whole.write(p)
 	_, _ = o.all.Write(p)
 	o.keep(p)
 	if !o.waiting {
@@ -84,13 +91,31 @@ func (o *output) report() {
 	o.fresh = append(o.fresh[:0], o.fresh[len(text):]...)
 }
 
-// close ends the reports and returns the text; it may be called again.
-func (o *output) close() string {
+// close ends the reports; it may be called again.
+func (o *output) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	if o.timer != nil {
 		o.timer.Stop()
 	}
-	return o.all.String()
+	o.whole.close()
+}
+
+// end ends the reports and returns the text. Where it is not the whole, the whole is kept beside the result of the
+// call if it can be; kept is then what a failure says about it.
+func (o *output) end() (text, kept string) {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	defer o.close()
+	call := executor.CallOf(o.ctx)
+	bytes := o.whole.keep(o.ctx)
+	if bytes == 0 || call == nil {
+		return o.all.String(), ""
+	}
+	text = o.all.text(func(from, omitted int64) string {
+		return schema.OmittedMark(call, from, omitted, o.all.total, bytes)
+	})
+	return text, fmt.Sprintf(`, %s {"call":"%d.%d"} reads its output`, schema.ToolReadOutput, call.Turn, call.Index)
 }

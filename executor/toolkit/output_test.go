@@ -38,7 +38,7 @@ func TestOutputProgress(t *testing.T) {
 		if diff := cmp.Diff(want, seen); diff != "" {
 			t.Error(diff)
 		}
-		if got := o.close(); !strings.HasPrefix(got, "one two 🙂three x") || !strings.HasSuffix(got, "xnever") {
+		if got, _ := o.end(); !strings.HasPrefix(got, "one two 🙂three x") || !strings.HasSuffix(got, "xnever") {
 			t.Errorf("got %q", got)
 		}
 	})

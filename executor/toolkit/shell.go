@@ -17,7 +17,7 @@ import (
 type ShellConfig struct {
 	Env       []string      // names of further variables of the worker's environment that commands get
 	Timeout   time.Duration // bound on one command; default 120 s
-	MaxOutput int           // bytes of output of one command, head and tail; default 64 KiB, at most 192 KiB
+	MaxOutput int           // bytes of output of one command, head and tail; default 64 KiB, at most 192 KiB. More goes to a file in TMPDIR while the command runs, up to schema.MaxPayload
 }
 
 // shell is the shell tool of one directory.
@@ -108,11 +108,11 @@ func (s *shell) run(ctx context.Context, call *schema.Call) (string, error) {
 	}
 	limit := time.Duration(in.TimeoutMillis) * time.Millisecond
 	if limit <= 0 {
-		return s.exec(ctx, in.Command)
+		return s.exec(ctx, ctx, in.Command)
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	out, err := s.exec(limited, in.Command)
+	out, err := s.exec(ctx, limited, in.Command)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return "", &schema.Error{Type: schema.Timeout, Message: fmt.Sprintf("timeoutMillis of %v passed: %v", limit, err)}
 	}

@@ -2,6 +2,9 @@ package toolkit_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -82,18 +85,78 @@ func TestBash(t *testing.T) {
 	}
 }
 
+// keeper is an attempt that looks at what it is to keep and forgets it.
+type keeper struct {
+	size int64
+	last string // bytes
+	err  error
+}
+
+func (*keeper) Number() uint64 { return 1 }
+
+func (k *keeper) Keep(whole io.ReadSeeker) error {
+	var err error
+	if k.size, err = io.Copy(io.Discard, whole); err != nil {
+		return err
+	}
+	if _, err = whole.Seek(max(0, k.size-6), io.SeekStart); err != nil {
+		return err
+	}
+	last, err := io.ReadAll(whole)
+	k.last = string(last)
+	return errors.Join(err, k.err)
+}
+
+// TestC07OutputIsBounded: head and tail are the output, the whole is kept, and none of it is in memory.
 func TestC07OutputIsBounded(t *testing.T) {
+	k := newTools(t, "shell", nil)
+	const long = `echo first; yes 🙂 | head -c %d; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo last`
+	for name, tt := range map[string]struct {
+		bytes int
+		err   error // of the store
+		want  int64 // bytes kept
+		mark  string
+	}{
+		"kept":     {10_000_000, nil, 11_000_012, `bytes left out here; read_output {"call":"1.0","offset":327`},
+		"too much": {100_000_000, nil, schema.MaxPayload, "reads them up to byte 67108864, the rest is not kept"},
+		"no store": {10_000_000, errors.New("down"), 11_000_012, " bytes omitted ...]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keep := &keeper{err: tt.err}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			r := k.exec(schema.WithAttempt(t.Context(), keep), "bash", `{"command":"`+fmt.Sprintf(long, tt.bytes)+`"}`)
+			runtime.ReadMemStats(&after)
+			if got := r.Output; !r.OK || len(got) > 65<<10 || !strings.HasPrefix(got, "first\n🙂\n") || !strings.HasSuffix(got, "x\nlast\n") || !strings.Contains(got, tt.mark) || !utf8.ValidString(got) {
+				t.Errorf("%t, %d bytes, %.60q", r.OK, len(got), got)
+			}
+			if keep.size != tt.want || tt.want < schema.MaxPayload && keep.last != "\nlast\n" {
+				t.Errorf("%d bytes are kept, the last %q", keep.size, keep.last)
+			}
+			if all := int64(after.TotalAlloc) - int64(before.TotalAlloc); all > 20<<20 {
+				t.Errorf("%d bytes were allocated", all)
+			}
+		})
+	}
+	keep := &keeper{}
+	if k.exec(schema.WithAttempt(t.Context(), keep), "bash", `{"command":"seq 1000"}`); keep.size != 0 {
+		t.Errorf("%d bytes of a short output are kept", keep.size)
+	}
+}
+
+// TestC07LongOutputOfAFailure: the model reads the end, and where the rest is.
+func TestC07LongOutputOfAFailure(t *testing.T) {
 	t.Parallel()
 	k := newTools(t, "shell", nil)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	got := k.ok("bash", `{"command":"echo first; yes 🙂 | head -c 100000000; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo last"}`)
-	runtime.ReadMemStats(&after)
-	if len(got) > 65<<10 || !strings.HasPrefix(got, "first\n🙂\n") || !strings.HasSuffix(got, "x\nlast\n") || !strings.Contains(got, " bytes omitted ...]") || !utf8.ValidString(got) {
-		t.Errorf("%d bytes, %.60q", len(got), got)
-	}
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 20<<20 {
-		t.Errorf("the heap grew by %d bytes", grown)
+	for args, how := range map[string]string{
+		`{"command":"seq 100000; echo why >&2; exit 2"}`:                         "exit status 2",
+		`{"command":"seq 100000; echo why; exec sleep 100","timeoutMillis":500}`: "the command was killed",
+	} {
+		keep := &keeper{}
+		r := k.exec(schema.WithAttempt(t.Context(), keep), "bash", args)
+		if r.OK || !strings.Contains(r.Error.Message, how+`, read_output {"call":"1.0"} reads its output, output:`) || !strings.HasSuffix(r.Error.Message, "100000\nwhy\n") || keep.size < 500_000 {
+			t.Errorf("%s: %d kept, %.200v", args, keep.size, r.Error)
+		}
 	}
 }
 
