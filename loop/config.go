@@ -23,6 +23,7 @@ type Config struct {
 		Journal
 		Dispatcher
 	}
+	Outputs   Outputs  // default: Bus, if it is one; nil: what is left out of a long output stays unread
 	Registry  Registry // nil: no tools
 	Guards    []Guard
 	Events    func(Event)      // gets the runs' events, see Event; nil: nobody listens
@@ -41,6 +42,9 @@ func (c Config) withDefaults() Config {
 		}
 		if c.Dispatcher == nil {
 			c.Dispatcher = c.Bus
+		}
+		if c.Outputs == nil {
+			c.Outputs, _ = c.Bus.(Outputs)
 		}
 	}
 	if c.Instance == "" {

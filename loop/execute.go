@@ -146,6 +146,10 @@ func (s *starter) prepare(i int) {
 			s.order.gates[i].emit(Event{Type: EventToolProgress, Exchange: s.k, Turn: call.Turn, Call: &s.order.infos[i], Text: schema.CleanText(text)})
 		})
 	}
+	if isReadOutput(c.Tool, c.Queue) {
+		s.claims.Go(func() { done(s.executeHere(ctx, call, within)) })
+		return
+	}
 	s.batch = append(s.batch, schema.Dispatch{Ctx: ctx, Call: call, Queue: c.Queue, Within: within, Done: done})
 }
 

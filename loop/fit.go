@@ -6,31 +6,25 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// Bounds on the arguments of a turn, in bytes, so that its fact and each call's message fit where they have to.
+// Bounds on a turn, in bytes, so that its fact and each call fit where they have to.
 const (
-	maxArgs     = schema.MaxInline - 16<<10 // of one call; the rest is for what else a call carries
-	maxTurnArgs = 640 << 10                 // of all calls of a turn
-	maxRaw      = 8 << 10                   // of what is kept of arguments that were refused
-	maxTurn     = 1<<20 - 16<<10            // of a turn's fact; the rest of a message is for its subject and headers
-	maxWhy      = 160                       // of why a call was refused, where all of a turn's do not fit
-	maxCalls    = 1 << 16                   // elements of a list
+	maxTurn     = schema.MaxPayload // of a turn's fact
+	maxTurnArgs = maxTurn - 1<<20   // of the arguments of all calls of a turn; the rest is for what else there is
+	maxRaw      = 8 << 10           // of what is kept of arguments that were refused
+	maxWhy      = 160               // of why a call was refused, where all of a turn's do not fit
+	maxCalls    = 1 << 16           // elements of a list
 )
 
-// fit refuses the calls that are too large: each one above its bound, then the largest until the turn is within its
-// own.
+// fit refuses the largest calls until the arguments of the turn are within their bound.
 func fit(t *schema.Turn) {
 	total := 0
 	for i := range t.Calls {
-		c := &t.Calls[i]
-		if size(c) > maxArgs {
-			refuseLarge(c, maxArgs)
-		}
-		total += size(c)
+		total += size(&t.Calls[i])
 	}
 	for total > maxTurnArgs {
 		c := largest(t)
 		total -= size(c)
-		refuseLarge(c, maxTurnArgs)
+		refuseLarge(c)
 		total += size(c)
 	}
 }
@@ -47,8 +41,8 @@ func largest(t *schema.Turn) *schema.TurnCall {
 	return c
 }
 
-func refuseLarge(c *schema.TurnCall, limit int) {
-	text := fmt.Sprintf("the arguments are %d bytes, and the limit is %d: send smaller ones, or in several calls", size(c), limit)
+func refuseLarge(c *schema.TurnCall) {
+	text := fmt.Sprintf("the arguments are %d bytes, and those of a turn have %d at most: send smaller ones, or in several turns", size(c), maxTurnArgs)
 	c.Raw = schema.Cut(string(c.Args), maxRaw)
 	c.Args, c.Bound = "{}", ""
 	c.Decision = schema.Decision{Action: schema.ActionInvalid, Rule: "size", Type: schema.TooLarge, Text: text}

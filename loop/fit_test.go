@@ -9,22 +9,23 @@ import (
 
 func TestB15FitRefusesWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
+	long := schema.JSONText(strings.Repeat("x", schema.MaxPayload))
 	for name, tt := range map[string]struct {
-		sizes []int  // KiB of arguments, by call
+		sizes []int  // MiB of arguments, by call
 		want  string // L: refused as too large, .: goes on
 	}{
 		"small":            {[]int{1, 2, 3}, "..."},
-		"one too large":    {[]int{1, 300, 3}, ".L."},
-		"at its bound":     {[]int{239}, "."},
-		"above its bound":  {[]int{241}, "L"},
-		"all but too many": {[]int{200, 210, 220, 100}, "..L."},
-		"far too many":     {[]int{200, 200, 200, 200, 230}, "L...L"},
+		"one too large":    {[]int{1, 64, 3}, ".L."},
+		"at its bound":     {[]int{63}, "."},
+		"above its bound":  {[]int{64}, "L"},
+		"all but too many": {[]int{16, 17, 18, 15}, "..L."},
+		"far too many":     {[]int{20, 20, 20, 20, 23}, "L...L"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			turn := &schema.Turn{N: 1}
-			for _, kib := range tt.sizes {
+			for _, mib := range tt.sizes {
 				turn.Calls = append(turn.Calls, schema.TurnCall{
-					Args: schema.JSONText(strings.Repeat("x", kib<<10)), Decision: schema.Decision{Action: schema.ActionAllow},
+					Args: long[:mib<<20], Decision: schema.Decision{Action: schema.ActionAllow},
 				})
 			}
 			fit(turn)

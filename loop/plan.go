@@ -54,7 +54,7 @@ func (x *exchange) decide(c *schema.TurnCall, tools []schema.Tool) {
 
 // check validates what a call would be published with.
 func (x *exchange) check(c *schema.TurnCall, tool *schema.Tool) *schema.Error {
-	if err := schema.CheckQueue(tool.Queue); err != nil {
+	if err := schema.CheckQueue(tool.Queue); err != nil && !isReadOutput(tool.Name, tool.Queue) {
 		return &schema.Error{Type: schema.NoWorker, Message: fmt.Sprintf("tool %s has no workers", tool.Name)}
 	}
 	return x.agent.validator.Check(tool, c.Args)

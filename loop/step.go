@@ -66,7 +66,8 @@ func (x *exchange) tools(ctx context.Context, limit schema.Reason) ([]schema.Too
 	if x.agent.cfg.Registry == nil || limit != "" {
 		return nil, nil
 	}
-	return x.agent.cfg.Registry.Tools(ctx)
+	tools, err := x.agent.cfg.Registry.Tools(ctx)
+	return x.withReadOutput(tools), err
 }
 
 // request returns the request of turn n, and the last say that is in it.

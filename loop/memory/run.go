@@ -18,6 +18,7 @@ type Run struct {
 
 	folds []int // the numbers of the folds, in the order in which they became known
 
+	gaps bool   // there is a result of whose output the middle is left out
 	done prompt // the rounds that are complete, as far as they were asked for
 }
 
@@ -41,6 +42,9 @@ func (r *Run) Put(key schema.Key, payload schema.Encodable) {
 	}
 	if key.Kind == schema.KindOpen || key.Kind == schema.KindView {
 		r.done = prompt{} // they change what is already put together
+	}
+	if res, ok := payload.(*schema.Result); ok && res.Blob != "" {
+		r.gaps = true
 	}
 	r.ctls = r.advance(r.ctls, schema.CtlKey)
 	r.says = r.advance(r.says, schema.SayKey)
@@ -72,6 +76,16 @@ func (r *Run) Answer(k int) *schema.Answer { return get[schema.Answer](r, schema
 
 // Closed returns the run's last fact, nil while the run is open.
 func (r *Run) Closed() *schema.Close { return get[schema.Close](r, schema.CloseKey()) }
+
+// View returns what memory shows instead of the output of call i of turn n, nil when it shows that.
+func (r *Run) View(n, i int) *schema.View { return get[schema.View](r, schema.ViewKey(n, i)) }
+
+// Gaps tells whether the middle of an output was left out and can be read.
+func (r *Run) Gaps() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.gaps
+}
 
 // Result returns the result of call i of turn n, nil while there is none. Only a result under the queue that the
 // turn names counts.
