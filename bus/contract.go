@@ -28,6 +28,7 @@ func Subjects(prefix string) []Subject {
 		{n.deadSubject("<queue>"), n.dead(), "bus.DeadLetter", "a message that no worker could finish"},
 		{n.catalogKey("<queue>.<instance>"), n.catalogStream(), "bus.Announcement", "a worker is alive"},
 		{n.catalogKey("tools.<queue>.<digest>"), n.catalogStream(), "bus.ToolSet", "definitions of tools"},
+		{"$O." + n.blobBucket("<queue>") + ".>", "OBJ_" + n.blobBucket("<queue>"), "", "what is too large for a message"},
 		{n.cancel(run), "", "bus.Cancel", "hint: end calls of the run"},
 		{n.own("<instance>"), "", "bus.OwnQuery", "question: do you run this call? Answered with bus.OwnReply"},
 		{n.prefix + ".progress." + run + ".<n>.<i>", "", "bus.Progress", "what a running call says before its result"},
@@ -70,5 +71,15 @@ func CatalogStream(prefix string, replicas int) jetstream.StreamConfig {
 		Name: n.catalogStream(), Subjects: []string{n.catalogKey(">")}, MaxMsgsPerSubject: int64(kv.History),
 		Discard: jetstream.DiscardNew, Storage: kv.Storage, Replicas: kv.Replicas, Duplicates: 2 * time.Minute,
 		AllowRollup: true, DenyDelete: true, AllowDirect: true, AllowMsgTTL: true, SubjectDeleteMarkerTTL: kv.LimitMarkerTTL,
+	}
+}
+
+// BlobStream returns the settings of the stream behind the bucket of BlobConfig, for programs without an object store
+// client.
+func BlobStream(prefix, queue string, replicas int) jetstream.StreamConfig {
+	c := BlobConfig(prefix, queue, replicas)
+	return jetstream.StreamConfig{
+		Name: "OBJ_" + c.Bucket, Subjects: []string{"$O." + c.Bucket + ".C.>", "$O." + c.Bucket + ".M.>"},
+		Discard: jetstream.DiscardNew, Storage: c.Storage, Replicas: c.Replicas, AllowRollup: true, AllowDirect: true,
 	}
 }

@@ -71,7 +71,13 @@ func checkCallHeaders(t *testing.T, h nats.Header, now time.Time) {
 func TestSettingsOnTheServer(t *testing.T) {
 	t.Parallel()
 	srv := server(t)
-	serve(t, connect(t, srv), bus.Worker{Queue: "files", Tools: toolbox{"echo": echo}})
+	b := connect(t, srv)
+	serve(t, b, bus.Worker{Queue: "files", Tools: toolbox{"echo": echo}})
+	large := call(schema.NewID(), "echo", 0)
+	large.Args = schema.JSONText(`{"x":"` + text(300<<10) + `"}`)
+	if _, err := b.Dispatch(t.Context(), large, "files", patience); err != nil {
+		t.Fatal(err)
+	}
 	f := stranger(t, srv)
 	f.next(f.listen("$KV.jc_catalog.files.*")) // a worker that is announced has its consumer
 	for _, c := range []struct {
@@ -88,6 +94,7 @@ func TestSettingsOnTheServer(t *testing.T) {
 		}},
 		{"STREAM.INFO.JC_DEAD", map[string]any{"subjects": []any{"jc.dead.*"}, "retention": "limits"}},
 		{"STREAM.INFO.KV_jc_catalog", asMap(t, bus.CatalogStream("jc", 1))},
+		{"STREAM.INFO.OBJ_jc_blobs_files", asMap(t, bus.BlobStream("jc", "files", 1))},
 		{"CONSUMER.INFO.JC_WORK.files", asMap(t, bus.ConsumerConfig("jc", "files"))},
 		{"CONSUMER.INFO.JC_WORK.files", map[string]any{
 			"ack_wait": 6e9, "max_deliver": -1.0, "max_ack_pending": -1.0, "filter_subject": "jc.work.files.*", "ack_policy": "explicit", "backoff": nil,

@@ -22,7 +22,7 @@ const (
 	Cancelled        ErrorType = "Cancelled"        // the caller or the shutdown of its worker ended it
 	Panic            ErrorType = "Panic"            // the tool crashed
 	QueueFull        ErrorType = "QueueFull"        // the work stream took no further calls
-	TooLarge         ErrorType = "TooLarge"         // the call or its output is larger than MaxPayload
+	TooLarge         ErrorType = "TooLarge"         // the call or its output is larger than 64 MiB, or than its worker takes
 	RateLimited      ErrorType = "RateLimited"      // a limit on calls was reached
 	Denied           ErrorType = "Denied"           // stopped before it ran
 )

@@ -11,8 +11,8 @@ type Result struct {
 	OK        bool   `msgpack:"ok" json:"ok"`                                     // the tool did what was asked
 	Output    string `msgpack:"output" json:"output"`                             // text; on failure the line that the model reads
 	Error     *Error `msgpack:"error,omitempty" json:"error,omitempty"`           // nil when OK
-	Blob      string `msgpack:"blob,omitempty" json:"blob,omitempty"`             // name of the whole output in the object store, when Output is only a part
-	Size      int64  `msgpack:"size,omitempty" json:"size,omitempty"`             // bytes of the whole output when Output is only a part
+	Blob      string `msgpack:"blob,omitempty" json:"blob,omitempty"`             // digest of the whole output in the object store, when Output is only a part
+	Size      int64  `msgpack:"size,omitempty" json:"size,omitempty"`             // bytes of the whole output when Output is only a part; without a blob it is not kept
 	Worker    string `msgpack:"worker,omitempty" json:"worker,omitempty"`         // instance that wrote it
 	Delivery  uint64 `msgpack:"delivery,omitempty" json:"delivery,omitempty"`     // delivery of the call that ran; 0: none did
 	QueuedMS  int64  `msgpack:"queued_ms,omitempty" json:"queued_ms,omitempty"`   // from stored to start, in milliseconds

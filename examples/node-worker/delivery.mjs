@@ -80,6 +80,7 @@ class Delivery {
     if (this.delivery > ATTEMPTS) this.attempts = this.delivery - (await this.#backs());
     if (this.attempts > ATTEMPTS) return this.#lost();
     if (this.expired) return this.#notStarted("Timeout", "its deadline passed while it waited in the queue");
+    if (this.call.referred) return this.#notStarted("TooLarge", `this worker takes arguments of up to ${wire.MAX_INLINE / 1024} KiB`);
     if (!this.tool) return this.giveBack(`this worker lacks the tool ${this.call.tool}`, LACKS_TOOL);
     const stricter = this.call.idempotent === true && this.runOnce;
     if (stricter && this.delivery > 1) return this.giveBack("the tool is run-once here and the call is not", LACKS_TOOL);

@@ -45,10 +45,13 @@ export const validId = (text) => typeof text === "string" && ID.test(text);
 
 /** Reads a call; throws when it is none. Arguments stay text until the call is admitted. */
 export function unpackCall(bytes) {
-  const call = unpack(bytes);
+  const { ref, ...payload } = unpack(bytes);
+  const referred = ref !== null && typeof ref === "object"; // too large for a message: this program reads no object store
+  const call = referred ? { turn: 0, index: 0, ...ref } : payload;
   const count = (n) => Number.isSafeInteger(n) && n >= 0;
   if (!validId(call.run)) throw new Error("call without a well-formed run");
   if (!count(call.turn) || !count(call.index)) throw new Error("call without turn or index");
+  if (referred) return { ...call, tool: "", referred };
   if (typeof call.tool !== "string" || call.tool === "") throw new Error("call without a tool");
   return call;
 }

@@ -207,6 +207,14 @@ func TestNodeWorker(t *testing.T) {
 			}
 		}
 	})
+	t.Run("refuses what is in the object store", func(t *testing.T) {
+		for i, tool := range []string{"text_stats", "counter"} {
+			r := dispatch(t, b, call(schema.NewID(), tool, i, `{"text":"`+strings.Repeat("x", 300<<10)+`"}`), 10*time.Second)
+			if r.OK || r.Error.Type != schema.TooLarge || r.Worker != p.instance {
+				t.Errorf("%s: %+v", tool, r)
+			}
+		}
+	})
 	t.Run("takes JSON by hand", func(t *testing.T) { callByHand(t, srv) })
 	t.Run("ends a call at its deadline", func(t *testing.T) {
 		r := dispatch(t, b, call(schema.NewID(), "counter", 0, `{"name":"slow","steps":1000,"pause_ms":100}`), time.Second)

@@ -15,6 +15,7 @@ func types() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[schema.Call](), reflect.TypeFor[schema.Principal](), reflect.TypeFor[schema.Budget](),
 		reflect.TypeFor[schema.Result](), reflect.TypeFor[schema.Error](),
+		reflect.TypeFor[schema.Reference](), reflect.TypeFor[schema.Blob](),
 		reflect.TypeFor[schema.Wake](), reflect.TypeFor[schema.Begin](), reflect.TypeFor[schema.Back](),
 		reflect.TypeFor[schema.Open](), reflect.TypeFor[schema.CallRef](), reflect.TypeFor[schema.AgentSpec](),
 		reflect.TypeFor[schema.ModelSpec](), reflect.TypeFor[schema.Limits](), reflect.TypeFor[schema.Parallel](), reflect.TypeFor[schema.Compaction](),

@@ -22,7 +22,7 @@ var prose string
 type numbers struct {
 	Prefix                                                                            string
 	AckWait, InProgress, DefaultTimeout, TTLMargin, Heartbeat, HeartbeatTTL, ToolsTTL time.Duration
-	MaxInlineKiB                                                                      int
+	MaxInlineKiB, MaxPayloadMiB                                                       int
 	Version                                                                           int
 }
 
@@ -33,7 +33,7 @@ func render(root string) ([]byte, error) {
 	}
 	t, err := template.New("wire.md").Funcs(template.FuncMap{
 		"subjects": subjectTable, "headers": headerTable, "rules": ruleTable, "streams": streamBlocks,
-		"consumer": consumerBlock, "bucket": bucketBlock, "s": seconds,
+		"consumer": consumerBlock, "bucket": bucketBlock, "blobs": blobsBlock, "s": seconds,
 		"payload": src.payloadTable, "values": src.valueTable, "const": src.constantValue, "example": example,
 	}).Parse(prose)
 	if err != nil {
@@ -43,7 +43,7 @@ func render(root string) ([]byte, error) {
 	err = t.Execute(&out, numbers{
 		Prefix: bus.DefaultPrefix, AckWait: bus.AckWait, InProgress: bus.InProgress, DefaultTimeout: bus.DefaultTimeout,
 		TTLMargin: bus.TTLMargin, Heartbeat: bus.Heartbeat, HeartbeatTTL: bus.HeartbeatTTL, ToolsTTL: bus.ToolsTTL,
-		MaxInlineKiB: schema.MaxInline >> 10, Version: schema.Version,
+		MaxInlineKiB: schema.MaxInline >> 10, MaxPayloadMiB: schema.MaxPayload >> 20, Version: schema.Version,
 	})
 	return out.Bytes(), err
 }
@@ -161,6 +161,10 @@ func consumerBlock(queue string) (string, error) {
 }
 
 func bucketBlock() (string, error) { return settings(bus.CatalogStream(bus.DefaultPrefix, 1)) }
+
+func blobsBlock(queue string) (string, error) {
+	return settings(bus.BlobStream(bus.DefaultPrefix, queue, 1))
+}
 
 // seconds writes a duration for people.
 func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) }
