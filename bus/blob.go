@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 
 	"github.com/nats-io/nats.go"
@@ -28,9 +27,6 @@ const (
 	codeNoStream = 10059
 )
 
-// blobs are the buckets that this process knows to exist, by queue. Bus.mu guards them.
-type blobs map[string]bool
-
 // BlobConfig returns the settings of the bucket that holds what is too large for the messages of a queue.
 func BlobConfig(prefix, queue string, replicas int) jetstream.ObjectStoreConfig {
 	return jetstream.ObjectStoreConfig{
@@ -39,24 +35,22 @@ func BlobConfig(prefix, queue string, replicas int) jetstream.ObjectStoreConfig 
 	}
 }
 
-// object is one blob as it lies in the store.
+// object is one thing in a bucket of the store.
 type object struct {
 	bucket string
-	queue  string
-	run    string
-	name   string // digest of the bytes
+	name   string
+	chunks string // where its chunks go, below the run that it is of
 }
 
-func (b *Bus) object(queue, run, name string) object {
-	return object{bucket: b.names.blobBucket(queue), queue: queue, run: run, name: name}
+// object names a blob. With the run in the name two runs never share an object, and one can go alone.
+func (b *Bus) object(queue string, ref schema.Blob) object {
+	return object{bucket: b.names.blobBucket(queue), name: ref.Run + "." + ref.Name, chunks: ref.Run + "."}
 }
 
-// id is the object's name in its bucket. With the run in it two runs never share an object, and one can go alone.
-func (o object) id() string     { return o.run + "." + o.name }
 func (o object) stream() string { return "OBJ_" + o.bucket }
 
 func (o object) infoSubject() string {
-	return "$O." + o.bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(o.id()))
+	return "$O." + o.bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(o.name))
 }
 
 func (o object) chunkSubject(id string) string { return "$O." + o.bucket + ".C." + id }
@@ -72,12 +66,15 @@ func (b *Bus) putBlob(ctx context.Context, queue, run string, r io.ReadSeeker) (
 	if err != nil {
 		return schema.Blob{}, fmt.Errorf("store blob: %w", err)
 	}
-	o := b.object(queue, run, hex.EncodeToString(h.Sum(nil)))
+	ref := schema.Blob{Run: run, Name: hex.EncodeToString(h.Sum(nil)), Size: size}
+	o, cfg := b.object(queue, ref), BlobConfig(b.cfg.Prefix, queue, b.cfg.Replicas)
 	for attempt := 1; ; attempt++ {
-		if err = b.putOnce(ctx, o, r, h); err == nil {
-			return schema.Blob{Run: run, Name: o.name, Size: size}, nil
+		if _, err = r.Seek(0, io.SeekStart); err == nil {
+			err = b.putObject(ctx, o, cfg, r)
 		}
-		b.forgetBucket(queue)
+		if err == nil {
+			return ref, nil
+		}
 		if hopeless(err) {
 			break
 		}
@@ -86,40 +83,54 @@ func (b *Bus) putBlob(ctx context.Context, queue, run string, r io.ReadSeeker) (
 			break
 		}
 	}
-	return schema.Blob{}, fmt.Errorf("store blob %s in %s: %w", o.id(), o.bucket, err)
+	return schema.Blob{}, fmt.Errorf("store blob %s in %s: %w", o.name, o.bucket, err)
 }
 
-// putOnce stores the object unless it is there. Its chunks have a subject of their own, so that a second writer does
-// not disturb the first.
-func (b *Bus) putOnce(ctx context.Context, o object, r io.ReadSeeker, h hash.Hash) error {
-	if err := b.ensureBucket(ctx, o.queue); err != nil {
+// putObject stores an object unless it is there. Its chunks have a subject of their own, so that a second writer does
+// not disturb the first. After an error the bucket is looked for again: somebody may have removed it.
+func (b *Bus) putObject(ctx context.Context, o object, cfg jetstream.ObjectStoreConfig, r io.Reader) (err error) {
+	defer func() {
+		if err != nil {
+			b.forgetBucket(o.bucket)
+		}
+	}()
+	if err := b.ensureBucket(ctx, cfg); err != nil {
 		return err
 	}
 	if info, err := b.blobInfo(ctx, o); err != nil || info != nil {
 		return err
 	}
-	if _, err := r.Seek(0, io.SeekStart); err != nil {
+	info := jetstream.ObjectInfo{
+		ObjectMeta: jetstream.ObjectMeta{Name: o.name, Opts: &jetstream.ObjectMetaOptions{ChunkSize: blobChunk}},
+		Bucket:     o.bucket, NUID: o.chunks + schema.NewID(),
+	}
+	if err := b.putChunks(ctx, o, &info, r); err != nil {
+		_ = b.purgeSubject(context.WithoutCancel(ctx), o.stream(), o.chunkSubject(info.NUID)) // what is left goes with the run
 		return err
 	}
-	id := o.run + "." + schema.NewID()
-	info := jetstream.ObjectInfo{
-		ObjectMeta: jetstream.ObjectMeta{Name: o.id(), Opts: &jetstream.ObjectMetaOptions{ChunkSize: blobChunk}},
-		Bucket:     o.bucket, NUID: id, Digest: "SHA-256=" + base64.URLEncoding.EncodeToString(h.Sum(nil)),
-	}
+	return b.putInfo(ctx, o, &info)
+}
+
+func (b *Bus) putChunks(ctx context.Context, o object, info *jetstream.ObjectInfo, r io.Reader) error {
+	h := sha256.New()
 	for chunk := make([]byte, blobChunk); ; {
 		n, err := io.ReadFull(r, chunk)
-		if n > 0 && ctx.Err() == nil {
-			if _, err := b.publish(&nats.Msg{Subject: o.chunkSubject(id), Data: chunk[:n]}); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if n > 0 {
+			h.Write(chunk[:n])
+			if _, err := b.publish(&nats.Msg{Subject: o.chunkSubject(info.NUID), Data: chunk[:n]}); err != nil {
 				return err
 			}
 			info.Chunks, info.Size = info.Chunks+1, info.Size+uint64(n)
 		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return b.putInfo(ctx, o, &info)
-		case err != nil:
+		switch err { //nolint:errorlint // a reader's own words, which io.ReadFull passes on: wrapped they are no end
+		case nil:
+		case io.EOF, io.ErrUnexpectedEOF:
+			info.Digest = "SHA-256=" + base64.URLEncoding.EncodeToString(h.Sum(nil))
+			return nil
+		default:
 			return err
 		}
 	}
@@ -139,29 +150,28 @@ func (b *Bus) putInfo(ctx context.Context, o object, info *jetstream.ObjectInfo)
 	return err
 }
 
-func (b *Bus) ensureBucket(ctx context.Context, queue string) error {
+func (b *Bus) ensureBucket(ctx context.Context, cfg jetstream.ObjectStoreConfig) error {
 	b.mu.Lock()
-	known := b.blobs[queue]
+	known := b.buckets[cfg.Bucket]
 	b.mu.Unlock()
 	if known {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	_, err := b.js.CreateObjectStore(ctx, BlobConfig(b.cfg.Prefix, queue, b.cfg.Replicas))
+	_, err := b.js.CreateObjectStore(ctx, cfg)
 	if err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
-		return fmt.Errorf("create bucket %s: %w", b.names.blobBucket(queue), err)
+		return fmt.Errorf("create bucket %s: %w", cfg.Bucket, err)
 	}
 	b.mu.Lock()
-	b.blobs[queue] = true
+	b.buckets[cfg.Bucket] = true
 	b.mu.Unlock()
 	return nil
 }
 
-// forgetBucket has the bucket looked for again: somebody may have removed it.
-func (b *Bus) forgetBucket(queue string) {
+func (b *Bus) forgetBucket(name string) {
 	b.mu.Lock()
-	delete(b.blobs, queue)
+	delete(b.buckets, name)
 	b.mu.Unlock()
 }
 
@@ -176,7 +186,7 @@ func (b *Bus) blobInfo(ctx context.Context, o object) (*jetstream.ObjectInfo, er
 	}
 	info := new(jetstream.ObjectInfo)
 	if err := json.Unmarshal(m.Data, info); err != nil {
-		return nil, fmt.Errorf("object %s: %w: %w", o.id(), ErrNoBlob, err)
+		return nil, fmt.Errorf("object %s: %w: %w", o.name, ErrNoBlob, err)
 	}
 	if info.Deleted {
 		return nil, nil
@@ -193,7 +203,7 @@ type sink interface {
 // getBlob writes the bytes of a blob to w. An answer without an error says that they are the ones that were stored.
 // ErrNoBlob: they are not there.
 func (b *Bus) getBlob(ctx context.Context, queue string, ref schema.Blob, w sink) error {
-	o := b.object(queue, ref.Run, ref.Name)
+	o := b.object(queue, ref)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	err := ErrNoBlob
@@ -206,19 +216,19 @@ func (b *Bus) getBlob(ctx context.Context, queue string, ref schema.Blob, w sink
 		switch info, err = b.blobInfo(ctx, o); {
 		case err != nil:
 		case info == nil:
-			return fmt.Errorf("read blob %s of %s: %w", o.id(), o.bucket, ErrNoBlob) // the leader says so
+			return fmt.Errorf("read blob %s of %s: %w", o.name, o.bucket, ErrNoBlob) // the leader says so
 		default:
-			err = b.getChunks(ctx, o, info, w)
+			err = b.getChunks(ctx, o, info, ref.Name, w)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("read blob %s of %s: %w", o.id(), o.bucket, err)
+		return fmt.Errorf("read blob %s of %s: %w", o.name, o.bucket, err)
 	}
 	return nil
 }
 
 // getChunks reads the chunks from whichever replica answers, page by page, and compares the digest.
-func (b *Bus) getChunks(ctx context.Context, o object, info *jetstream.ObjectInfo, w io.Writer) error {
+func (b *Bus) getChunks(ctx context.Context, o object, info *jetstream.ObjectInfo, digest string, w io.Writer) error {
 	if info.Size > schema.MaxPayload {
 		return fmt.Errorf("%d bytes: %w", info.Size, ErrNoBlob)
 	}
@@ -238,7 +248,7 @@ func (b *Bus) getChunks(ctx context.Context, o object, info *jetstream.ObjectInf
 		}
 		from = max(from, p.last) + 1
 	}
-	if hex.EncodeToString(h.Sum(nil)) != o.name {
+	if hex.EncodeToString(h.Sum(nil)) != digest {
 		return fmt.Errorf("the bytes do not have its digest: %w", ErrNoBlob)
 	}
 	return nil

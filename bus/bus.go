@@ -71,12 +71,12 @@ type Bus struct {
 	}
 	broken atomic.Int64 // when the connection was last lost, Unix nanoseconds; 0: never
 
-	mu    sync.Mutex
-	feeds map[string]*feed // by run
-	blobs blobs
-	table table
-	acks  acks
-	done  struct { // acknowledgements that are about to be sent
+	mu      sync.Mutex
+	feeds   map[string]*feed // by run
+	buckets map[string]bool  // of the object store, those that are known to exist
+	table   table
+	acks    acks
+	done    struct { // acknowledgements that are about to be sent
 		mu      sync.Mutex
 		replies []string
 	}
@@ -92,7 +92,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect bus: %w", err)
 	}
-	b := &Bus{cfg: cfg, names: names{cfg.Prefix}, log: cfg.Logger, feeds: map[string]*feed{}, blobs: blobs{}, changed: make(chan struct{}, 1)}
+	b := &Bus{cfg: cfg, names: names{cfg.Prefix}, log: cfg.Logger, feeds: map[string]*feed{}, buckets: map[string]bool{}, changed: make(chan struct{}, 1)}
 	b.workTemplate = cfg.Prefix + ".work.{queue}.{lane}"
 	b.resultTemplate = cfg.Prefix + ".run.{run}.result.{turn}.{index}.{queue}"
 	b.table.entries = map[callID]*entry{}

@@ -56,6 +56,8 @@ func (n names) catalogKey(key string) string { return "$KV." + n.catalog() + "."
 
 func (n names) blobBucket(queue string) string { return n.prefix + "_blobs_" + queue }
 
+func (n names) archive() string { return n.prefix + "_archive" }
+
 func (n names) workSubject(queue string) string { return n.prefix + ".work." + queue + "." + Lane }
 func (n names) workFilter(queue string) string  { return n.prefix + ".work." + queue + ".*" }
 func (n names) deadSubject(queue string) string { return n.prefix + ".dead." + queue }

@@ -134,7 +134,7 @@ func (b *Bus) runsLike(ctx context.Context, prefix string) (found []string, err 
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	for offset := 0; ; {
-		subjects, total, err := b.subjects(ctx, b.names.fact("*", schema.OpenKey()), offset)
+		subjects, total, err := b.subjects(ctx, b.names.runs(), b.names.fact("*", schema.OpenKey()), offset)
 		if err != nil {
 			return nil, err
 		}
@@ -151,13 +151,13 @@ func (b *Bus) runsLike(ctx context.Context, prefix string) (found []string, err 
 	}
 }
 
-// subjects returns one page of the subjects of the stream of runs that filter matches, and how many there are in all.
-func (b *Bus) subjects(ctx context.Context, filter string, offset int) (page map[string]int, total int, err error) {
+// subjects returns one page of the subjects of a stream that filter matches, and how many there are in all.
+func (b *Bus) subjects(ctx context.Context, stream, filter string, offset int) (page map[string]int, total int, err error) {
 	body, err := json.Marshal(map[string]any{"subjects_filter": filter, "offset": offset})
 	if err != nil {
 		return nil, 0, err
 	}
-	reply, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+b.names.runs(), body)
+	reply, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.INFO."+stream, body)
 	if err != nil {
 		return nil, 0, err
 	}

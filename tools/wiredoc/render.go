@@ -22,7 +22,7 @@ var prose string
 type numbers struct {
 	Prefix                                                                            string
 	AckWait, InProgress, DefaultTimeout, TTLMargin, Heartbeat, HeartbeatTTL, ToolsTTL time.Duration
-	MaxInlineKiB, MaxPayloadMiB                                                       int
+	MaxInlineKiB, MaxPayloadMiB, RetentionDays                                        int
 	Version                                                                           int
 }
 
@@ -43,7 +43,7 @@ func render(root string) ([]byte, error) {
 	err = t.Execute(&out, numbers{
 		Prefix: bus.DefaultPrefix, AckWait: bus.AckWait, InProgress: bus.InProgress, DefaultTimeout: bus.DefaultTimeout,
 		TTLMargin: bus.TTLMargin, Heartbeat: bus.Heartbeat, HeartbeatTTL: bus.HeartbeatTTL, ToolsTTL: bus.ToolsTTL,
-		MaxInlineKiB: schema.MaxInline >> 10, MaxPayloadMiB: schema.MaxPayload >> 20, Version: schema.Version,
+		MaxInlineKiB: schema.MaxInline >> 10, MaxPayloadMiB: schema.MaxPayload >> 20, RetentionDays: int(bus.Retention.Hours() / 24), Version: schema.Version,
 	})
 	return out.Bytes(), err
 }
