@@ -39,7 +39,7 @@ type Archived struct {
 
 // Expire archives the runs that were closed before a time on the server's clock, usually Retention ago, then deletes
 // their objects and facts. It returns how many. Facts go last: what an Expire that was interrupted has left, the next
-// one finishes, and several at once do no harm.
+// one finishes, and several at once do no harm. A run that cannot go keeps no other.
 func (b *Bus) Expire(ctx context.Context, before time.Time) (n int, err error) {
 	runs, err := b.closedBefore(ctx, before)
 	if err != nil || len(runs) == 0 {
@@ -49,22 +49,30 @@ func (b *Bus) Expire(ctx context.Context, before time.Time) (n int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("expire runs: %w", err)
 	}
+	var errs []error
 	for run := range runs {
-		err := b.archive(ctx, run)
-		for bucket, infos := range objects {
-			if err == nil {
-				err = b.purgeObjects(ctx, bucket, run, infos[run])
-			}
+		if err := b.expire(ctx, run, objects); err != nil {
+			errs = append(errs, fmt.Errorf("expire run %s: %w", run, err))
+		} else {
+			n++
 		}
-		if err == nil {
-			err = b.purgeSubject(ctx, b.names.runs(), b.names.facts(run))
+		if ctx.Err() != nil {
+			break
 		}
-		if err != nil {
-			return n, fmt.Errorf("expire run %s: %w", run, err)
-		}
-		n++
 	}
-	return n, nil
+	return n, errors.Join(errs...)
+}
+
+func (b *Bus) expire(ctx context.Context, run string, objects map[string]map[string][]string) error {
+	if err := b.archive(ctx, run); err != nil {
+		return err
+	}
+	for bucket, infos := range objects {
+		if err := b.purgeObjects(ctx, bucket, run, infos[run]); err != nil {
+			return err
+		}
+	}
+	return b.purgeSubject(ctx, b.names.runs(), b.names.facts(run))
 }
 
 func (b *Bus) closedBefore(ctx context.Context, before time.Time) (map[string]bool, error) {

@@ -21,7 +21,8 @@ import (
 //
 // schema.ErrExists: another fact has the key. schema.ErrGuarded: the fact unless exists. A fact with the same bytes
 // counts as recorded by this call. A payload above schema.MaxInline lies in the object store, and of a result's output
-// the fact holds head and tail; above schema.MaxPayload it is an error. Whatever else it returns is trouble with the transport after 60 s of attempts.
+// the fact holds head and tail; above schema.MaxPayload it is an error. Whatever else it returns is trouble with the
+// transport after 60 s of attempts.
 func (b *Bus) Append(ctx context.Context, run string, key schema.Key, payload schema.Encodable, unless schema.Key) (uint64, error) {
 	data, err := schema.Encode(payload)
 	if err != nil {
