@@ -88,10 +88,10 @@ func TestB15LargeFactIsWrittenOnce(t *testing.T) {
 	run, say := schema.NewID(), &schema.Say{Role: schema.RoleUser, Text: text(600 << 10), AtMS: 1}
 	var wg sync.WaitGroup
 	for range 4 {
-		b := connect(t, srv)
+		b, same := connect(t, srv), *say
 		wg.Go(func() {
 			for range 3 {
-				if _, err := b.Append(context.Background(), run, schema.SayKey(1), say, schema.Key{}); err != nil {
+				if _, err := b.Append(context.Background(), run, schema.SayKey(1), &same, schema.Key{}); err != nil {
 					t.Errorf("append: %v", err)
 				}
 			}

@@ -139,13 +139,6 @@ func (o *owner) rush(ev ownerEvent) {
 	}
 }
 
-// store has a call that is too large for a message pursued from its publish on.
-func (o *owner) store() {
-	if o.claim() {
-		go func() { o.pursue(o.publishLarge()) }()
-	}
-}
-
 // claim tells whether the caller is the one that drives the call from now on.
 func (o *owner) claim() bool {
 	o.mu.Lock()
@@ -221,17 +214,6 @@ func (o *owner) span(m *nats.Msg) trace.Span {
 	return span
 }
 
-// publishLarge sends a call that is too large for a message: a reference, once the call lies in the object store.
-func (o *owner) publishLarge() (ownerEvent, error) {
-	m, err := o.refer()
-	if err == nil {
-		span := o.span(m)
-		_, err = o.bus.publish(m)
-		span.End()
-	}
-	return o.publishAgain(err)
-}
-
 // publishAgain takes what went wrong with the last attempt. Silence is answered by another copy, which the facts make
 // harmless; a refusal is the call's outcome.
 func (o *owner) publishAgain(err error) (ownerEvent, error) {
@@ -288,18 +270,6 @@ func (o *owner) message() (*nats.Msg, error) {
 		h[HeaderTTL] = []string{strconv.FormatInt(int64((o.within+TTLMargin)/time.Second)+1, 10) + "s"}
 	}
 	return &nats.Msg{Subject: o.bus.names.workSubject(o.queue), Header: h, Data: data}, nil
-}
-
-// refer makes the call's message, and stores the call before if it is too large for one.
-func (o *owner) refer() (*nats.Msg, error) {
-	m, err := o.message()
-	if err != nil || len(m.Data) <= schema.MaxInline {
-		return m, err
-	}
-	ctx, cancel := context.WithDeadline(o.ctx, o.deadline)
-	defer cancel()
-	m.Data, err = o.bus.referCall(ctx, o.queue, o.call, m.Data)
-	return m, err
 }
 
 // wait ends at the next thing that happens to the call.
