@@ -320,3 +320,23 @@ func (f hostFunc) Take(_ context.Context, m schema.RunMessage) schema.Taken {
 	f(m)
 	return schema.Taken{Act: schema.TakenDone}
 }
+
+// TestB15LargeCallThatNobodyTakes: what is large is cancelled and times out like anything else.
+func TestB15LargeCallThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv, func(c *bus.Config) { c.Grace = 100 * time.Millisecond })
+	b.Catalog()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for want, ctx := range map[schema.ErrorType]context.Context{schema.NoWorker: t.Context(), schema.Cancelled: ended} {
+		for _, tool := range []string{"echo", "echo" + runOnce} {
+			c := call(schema.NewID(), tool, 0)
+			c.Args = schema.JSONText(`{"x":"` + text(600<<10) + `"}`)
+			r, err := b.Dispatch(ctx, c, "nobody", 200*time.Millisecond)
+			if err != nil || r.OK || r.Error.Type != want {
+				t.Errorf("%s: %.200v, %v; want %s", tool, r, err, want)
+			}
+		}
+	}
+}
