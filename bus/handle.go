@@ -38,12 +38,17 @@ func (s *service) read(m *nats.Msg) (*delivery, error) {
 	}
 	d := &delivery{service: s, origin: o, msg: m, received: time.Now(), attempts: int(o.delivery)}
 	if ref, ok := schema.ParseReference(m.Data); ok {
-		d.ref, d.call = &ref, &schema.Call{Run: ref.Run, Turn: ref.Turn, Index: ref.Index}
+		d.refer(ref)
 	} else if d.call, err = schema.DecodeCall(m.Data); err != nil {
 		return d, err
 	}
 	d.deadline = d.serverDeadline().Add(-time.Duration(s.bus.clock.offset.Load()))
 	return d, nil
+}
+
+// refer makes d the delivery of a call that is still to be fetched.
+func (d *delivery) refer(ref schema.Blob) {
+	d.ref, d.call = &ref, &schema.Call{Run: ref.Run, Turn: ref.Turn, Index: ref.Index}
 }
 
 // serverDeadline reads the deadline on the server's clock. Without a readable header it is the time of storing plus
