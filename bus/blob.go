@@ -125,7 +125,7 @@ func (b *Bus) putChunks(ctx context.Context, o object, info *jetstream.ObjectInf
 			}
 			info.Chunks, info.Size = info.Chunks+1, info.Size+uint64(n)
 		}
-		switch err { //nolint:errorlint // a reader's own words, which io.ReadFull passes on: wrapped they are no end
+		switch err { // a reader's own words, which io.ReadFull passes on: wrapped they are no end
 		case nil:
 		case io.EOF, io.ErrUnexpectedEOF:
 			info.Digest = "SHA-256=" + base64.URLEncoding.EncodeToString(h.Sum(nil))
