@@ -73,6 +73,9 @@ func (b *Bus) putBlob(ctx context.Context, queue, run string, r io.ReadSeeker) (
 			err = b.putObject(ctx, o, cfg, r)
 		}
 		if err == nil {
+			err = b.putAlias(ctx, o, ref.Name)
+		}
+		if err == nil {
 			return ref, nil
 		}
 		if hopeless(err) {
@@ -150,6 +153,40 @@ func (b *Bus) putInfo(ctx context.Context, o object, info *jetstream.ObjectInfo)
 	return err
 }
 
+// putAlias makes an object findable under its digest alone, as a link. Of several runs' objects with the same bytes the
+// first one has the alias.
+func (b *Bus) putAlias(ctx context.Context, o object, digest string) error {
+	alias := object{bucket: o.bucket, name: digest}
+	info := jetstream.ObjectInfo{
+		ObjectMeta: jetstream.ObjectMeta{Name: digest, Opts: &jetstream.ObjectMetaOptions{Link: &jetstream.ObjectLink{Bucket: o.bucket, Name: o.name}}},
+		Bucket:     o.bucket, NUID: schema.NewID(),
+	}
+	data, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	h := nats.Header{headerRollup: {"sub"}, headerExpectSeq: zeroSeq}
+	_, err = b.publish(&nats.Msg{Subject: alias.infoSubject(), Header: h, Data: data})
+	if apiCode(err) == codeWrongLastSequence {
+		return nil
+	}
+	return err
+}
+
+// findBlob asks the leader about a blob: under its run, or, from a writer that knows no runs, under its digest alone.
+func (b *Bus) findBlob(ctx context.Context, queue string, ref schema.Blob) (object, *jetstream.ObjectInfo, error) {
+	o := b.object(queue, ref)
+	info, err := b.blobInfo(ctx, o)
+	if info != nil || err != nil {
+		return o, info, err
+	}
+	plain := object{bucket: o.bucket, name: ref.Name}
+	if info, err = b.blobInfo(ctx, plain); info == nil || err != nil || info.Opts != nil && info.Opts.Link != nil {
+		return o, nil, err // a link leads to another run's
+	}
+	return plain, info, nil
+}
+
 func (b *Bus) ensureBucket(ctx context.Context, cfg jetstream.ObjectStoreConfig) error {
 	b.mu.Lock()
 	known := b.buckets[cfg.Bucket]
@@ -213,7 +250,7 @@ func (b *Bus) getBlob(ctx context.Context, queue string, ref schema.Blob, w sink
 		}
 		w.Reset()
 		var info *jetstream.ObjectInfo
-		switch info, err = b.blobInfo(ctx, o); {
+		switch o, info, err = b.findBlob(ctx, queue, ref); {
 		case err != nil:
 		case info == nil:
 			return fmt.Errorf("read blob %s of %s: %w", o.name, o.bucket, ErrNoBlob) // the leader says so

@@ -134,6 +134,9 @@ func (b *Bus) purgeObjects(ctx context.Context, bucket, run string, infos []stri
 			err = b.purgeForeign(ctx, o, run, subject)
 		}
 		if err == nil {
+			err = b.purgeAlias(ctx, o, subject)
+		}
+		if err == nil {
 			err = b.purgeSubject(ctx, o.stream(), subject)
 		}
 	}
@@ -151,6 +154,21 @@ func (b *Bus) purgeForeign(ctx context.Context, o object, run, infoSubject strin
 		return nil
 	}
 	return b.purgeSubject(ctx, o.stream(), o.chunkSubject(info.NUID))
+}
+
+// purgeAlias deletes the link that leads to an object.
+func (b *Bus) purgeAlias(ctx context.Context, o object, infoSubject string) error {
+	name, err := base64.URLEncoding.DecodeString(infoSubject[strings.LastIndexByte(infoSubject, '.')+1:])
+	if err != nil {
+		return nil // nobody's object
+	}
+	_, digest, _ := strings.Cut(string(name), ".")
+	alias := object{bucket: o.bucket, name: digest}
+	info, err := b.blobInfo(ctx, alias)
+	if err != nil || info == nil || info.Opts == nil || info.Opts.Link == nil || info.Opts.Link.Name != string(name) {
+		return err
+	}
+	return b.purgeSubject(ctx, o.stream(), alias.infoSubject())
 }
 
 // archive stores the run as one object, unless it is there.

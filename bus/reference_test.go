@@ -195,3 +195,32 @@ func TestB15LargeCallThatNobodyTakes(t *testing.T) {
 		}
 	}
 }
+
+// TestB15BlobByItsDigest: whoever knows nothing but the digest that a result names finds the output, and is read when
+// it stored one under it.
+func TestB15BlobByItsDigest(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	large := func(_ context.Context, c *schema.Call) (schema.Result, *schema.Pending) {
+		return c.Done(text(300 << 10)), nil
+	}
+	serve(t, b, bus.Worker{Queue: "test", Tools: toolbox{"large": large}})
+	r := settled(t, b, call("r-1", "large", 0))
+	_, store := bucket(t, srv, "test")
+	if got, err := store.GetString(t.Context(), r.Blob); err != nil || got != text(300<<10) {
+		t.Errorf("%d bytes of %s, %v", len(got), r.Blob, err)
+	}
+	whole := text(400 << 10)
+	foreign := schema.Digest([]byte(whole))
+	if _, err := store.PutString(t.Context(), foreign, whole); err != nil {
+		t.Fatal(err)
+	}
+	c := call("r-2", "large", 0)
+	recorded := &schema.Result{Run: c.Run, Turn: c.Turn, OK: true, Output: "head", Blob: foreign, Size: int64(len(whole))}
+	put(t, b, c.Run, c.ResultKey("test"), recorded)
+	got, from, err := b.ReadOutput(t.Context(), "test", recorded, 0, 50)
+	if err != nil || from != 0 || got != whole[:50] {
+		t.Errorf("%q at %d, %v", got, from, err)
+	}
+}
