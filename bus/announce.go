@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,24 +33,24 @@ type announcer struct {
 	key   string // of the heartbeat
 }
 
-// announce enters the worker into the catalog and keeps it there until the returned function is called, which takes
+// announce enters a worker of queue into the catalog and keeps it there until the returned function is called, which takes
 // it out. The catalog informs, it decides nothing: an entry that cannot be written is logged and tried again.
-func (s *service) announce() (withdraw func()) {
-	a := &announcer{bus: s.bus, queue: s.worker.Queue, slots: s.worker.Slots, key: s.worker.Queue + "." + s.bus.cfg.Instance}
-	set := &ToolSet{Tools: s.worker.Tools.Tools()}
+func (b *Bus) announce(queue string, slots int, tools []schema.Tool) (withdraw func()) {
+	a := &announcer{bus: b, queue: queue, slots: slots, key: queue + "." + b.cfg.Instance}
+	set := &ToolSet{Tools: slices.Clone(tools)}
 	for i := range set.Tools {
 		set.Tools[i].Queue = a.queue
 		set.Tools[i] = set.Tools[i].WithDigest()
 	}
 	data, err := schema.Encode(set)
 	if err != nil {
-		s.bus.log.Error("tools not announced", "queue", a.queue, "error", err)
+		b.log.Error("tools not announced", "queue", a.queue, "error", err)
 		return func() {}
 	}
 	a.tools = data
-	ctx, cancel := context.WithCancel(s.bus.life)
+	ctx, cancel := context.WithCancel(b.life)
 	done := make(chan struct{})
-	started := s.bus.task(func() {
+	started := b.task(func() {
 		defer close(done)
 		a.keep(ctx)
 	})

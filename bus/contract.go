@@ -26,6 +26,8 @@ func Subjects(prefix string) []Subject {
 		{n.prefix + ".run." + run + ".<fact>", n.runs(), "", "a fact, written once"},
 		{n.prefix + ".live." + run + ".<fact>", "", "", "the same, sent again by the stream after it stored the fact"},
 		{n.deadSubject("<queue>"), n.dead(), "bus.DeadLetter", "a message that no worker could finish"},
+		{n.timerSet(run), n.timer(), "", "a run that is to be woken: the payload is its id, the header `" + headerSchedule + "` says when"},
+		{n.timerDue(run), n.timer(), "", "the same, when it is due"},
 		{n.catalogKey("<queue>.<instance>"), n.catalogStream(), "bus.Announcement", "a worker is alive"},
 		{n.catalogKey("tools.<queue>.<digest>"), n.catalogStream(), "bus.ToolSet", "definitions of tools"},
 		{"$O." + n.blobBucket("<queue>") + ".>", "OBJ_" + n.blobBucket("<queue>"), "", "what is too large for a message"},
@@ -56,6 +58,8 @@ func Headers() []Header {
 		{tracing.HeaderBaggage, "calls and results of a sampled trace", "W3C Baggage, up to 1 KiB"},
 		{headerExpectSeq, "facts", "always `0`: refuse if the subject has a message (or the one named below)"},
 		{headerExpectSubject, "guarded facts", "the exact subject of the fact that must be absent"},
+		{headerSchedule, "timers", "`@at ` and an RFC 3339 time on the server's clock: when the message is passed on"},
+		{headerScheduleTarget, "timers", "the subject that it is passed on to"},
 		{headerSequence, "live facts", "set by the server when it republishes: the fact's sequence in the stream. Without it a message on a live subject is no fact"},
 	}
 }

@@ -16,7 +16,10 @@ import (
 	"github.com/jetcrew/jetcrew/tracing"
 )
 
-const cancelEvery = time.Second // how often the hint to cancel is repeated
+const (
+	cancelEvery = time.Second     // how often the hint to cancel is repeated
+	stopEvery   = 5 * time.Second // how often it is made sure that a child's stop stands
+)
 
 // Dispatch is Start of one call for who waits: it returns the call's one recorded result.
 func (b *Bus) Dispatch(ctx context.Context, call *schema.Call, queue string, within time.Duration) (schema.Result, error) {
@@ -55,13 +58,17 @@ func (b *Bus) prepare(d *schema.Dispatch) *owner {
 	}
 	within := cmp.Or(max(d.Within, 0), time.Duration(d.Call.TimeoutMS)*time.Millisecond, DefaultTimeout)
 	o := &owner{
-		bus: b, feed: f, ctx: d.Ctx, call: d.Call, queue: d.Queue, key: d.Call.ResultKey(d.Queue), within: within, done: d.Done,
+		bus: b, feed: f, ctx: d.Ctx, call: d.Call, queue: d.Queue, key: d.Call.ResultKey(d.Queue), within: within, done: d.Done, leave: d.Leave, placed: d.Placed,
 		result: make(chan []byte, 1), refused: make(chan error, 1),
-		deadline: time.Now().Add(within), server: b.Now().Add(within), state: ownerState{runOnce: !d.Call.Idempotent},
+		deadline: time.Now().Add(within), server: b.Now().Add(within), state: ownerState{runOnce: !d.Call.Idempotent || d.Queue == schema.QueueAgents, child: d.Queue == schema.QueueAgents},
 	}
 	f.expect(o)
-	if d.Ctx.Err() != nil {
+	switch {
+	case d.Ctx.Err() != nil:
 		o.rush(evUnsent)
+		return nil
+	case d.Within < 0:
+		o.rush(evDeadline)
 		return nil
 	}
 	o.msg, err = o.message()
@@ -88,6 +95,8 @@ type owner struct {
 	key      schema.Key
 	within   time.Duration
 	done     func(schema.Result, error)
+	leave    <-chan struct{}
+	placed   func(index int, seq uint64, deadline time.Time)
 	msg      *nats.Msg // until it is published
 	deadline time.Time // local clock
 	server   time.Time // the same on the server's, for the header
@@ -179,6 +188,9 @@ func (o *owner) pursue(ev ownerEvent, err error) {
 		case doCancel:
 			o.bus.sendCancel(o.call, o.ended())
 			ev, err = o.wait()
+		case doStopChild:
+			o.stopChild()
+			ev, err = o.wait()
 		default:
 			ev, err = o.wait()
 		}
@@ -191,15 +203,17 @@ func (o *owner) publish() {
 	m := o.msg
 	o.msg = nil
 	defer o.span(m).End()
-	err := o.bus.publishAsync(m, func(_ uint64, err error) {
+	err := o.bus.publishAsync(m, func(seq uint64, err error) {
 		if err != nil {
 			o.refuse(err)
+			return
 		}
+		o.place(seq)
 	})
 	if err != nil {
 		o.refuse(err)
 	}
-	if o.bus.life.Err() != nil { // whoever ends what waits may have looked before
+	if o.leave != nil || o.bus.life.Err() != nil { // whoever ends what waits may have looked before
 		o.hurry()
 	}
 }
@@ -212,6 +226,13 @@ func (o *owner) span(m *nats.Msg) trace.Span {
 	})
 	tracing.Inject(ctx, m.Header)
 	return span
+}
+
+// place says that the call goes on without this process.
+func (o *owner) place(seq uint64) {
+	if o.placed != nil {
+		o.placed(o.call.Index, seq, o.server)
+	}
 }
 
 // publishAgain takes what went wrong with the last attempt. Silence is answered by another copy, which the facts make
@@ -236,7 +257,10 @@ func (o *owner) publishAgain(err error) (ownerEvent, error) {
 		var m *nats.Msg
 		if m, err = o.refer(); err == nil {
 			tracing.Inject(o.ctx, m.Header)
-			_, err = o.bus.publish(m)
+			var seq uint64
+			if seq, err = o.bus.publish(m); err == nil {
+				o.place(seq)
+			}
 		}
 	}
 }
@@ -292,6 +316,8 @@ func (o *owner) wait() (ownerEvent, error) {
 		return evStop, nil
 	case <-t.C:
 		return ev, nil
+	case <-o.leave:
+		return 0, schema.ErrLeft
 	case <-o.bus.life.Done():
 		return 0, nats.ErrConnectionClosed
 	}
@@ -301,6 +327,9 @@ func (o *owner) wait() (ownerEvent, error) {
 func (o *owner) next() (time.Time, ownerEvent) {
 	if o.state.phase == phaseWaiting {
 		return o.deadline, evDeadline
+	}
+	if o.state.child { // its result comes, however late: its run is durable
+		return time.Now().Add(stopEvery), evRepeat
 	}
 	end := o.deadline.Add(o.bus.cfg.Grace)
 	if o.state.fail == schema.Cancelled {
@@ -339,7 +368,8 @@ func (o *owner) write(notStarted bool) (ownerEvent, error) {
 	}
 	guard := ""
 	if notStarted && o.state.runOnce {
-		guard = o.bus.names.fact(o.call.Run, schema.BeginKey(o.call.Turn, o.call.Index, o.queue))
+		start := o.call.StartKey(o.queue)
+		guard = o.bus.names.fact(cmp.Or(start.Run, o.call.Run), start)
 	}
 	_, err = o.bus.record(ctx, o.bus.names.fact(o.call.Run, o.key), data, guard)
 	switch {
@@ -364,6 +394,18 @@ func (o *owner) look(ctx context.Context) (ownerEvent, error) {
 	}
 	o.read(m.Data)
 	return evSettled, nil
+}
+
+// stopChild has the child run of the call stopped.
+func (o *owner) stopChild() {
+	ctx, cancel := context.WithTimeout(o.bus.life, publishTimeout)
+	defer cancel()
+	_, err := o.bus.StopRun(ctx, o.call.StartKey(o.queue).Run, o.ended())
+	if err != nil && !errors.Is(err, ErrRunClosed) {
+		o.bus.log.Warn("child run not stopped yet", "call", o.call.String(), "error", err)
+		return
+	}
+	o.place(0)
 }
 
 // ended says for the workers why the call is cancelled.

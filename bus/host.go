@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/sourcegraph/conc"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -22,9 +24,10 @@ type Host interface {
 
 // Hosting says how a process serves the queue agents.
 type Hosting struct {
-	Slots int           // runs at once; default 16
-	Host  Host          // required
-	Drain time.Duration // after the end of ctx: for calls that run to settle before their runs are left to others; default 20 s
+	Slots  int           // runs at once; default 16
+	Host   Host          // required
+	Agents []schema.Tool // what others may call, see schema.AgentTool
+	Drain  time.Duration // after the end of ctx: for calls that run to settle before their runs are left to others; default 20 s
 }
 
 // Host serves the queue agents until ctx ends: it has every run that a message brings, and that no other instance
@@ -44,6 +47,16 @@ func (b *Bus) Host(ctx context.Context, h Hosting) error {
 	b.working.Do(func() { b.tasks.Go(func() { b.keepInProgress(b.life) }) })
 	s := &hosting{bus: b, Hosting: h, puller: newPuller(b, schema.QueueAgents, h.Slots)}
 	s.finished = make(chan struct{}, h.Slots+cap(s.puller.msgs))
+	forwarding, stop := context.WithCancel(ctx)
+	var wakes conc.WaitGroup
+	for stream, cfg := range WakeConsumers(b.cfg.Prefix) {
+		wakes.Go(func() { b.wakeUps(forwarding, stream, cfg) })
+	}
+	defer wakes.Wait()
+	defer stop()
+	if len(h.Agents) > 0 {
+		defer b.announce(schema.QueueAgents, h.Slots, h.Agents)()
+	}
 	if err := s.run(ctx); err != nil {
 		return fmt.Errorf("host agents: %w", err)
 	}
@@ -193,6 +206,9 @@ func (s *hosting) handle(ctx context.Context, m *nats.Msg) {
 		e.bury(err.Error())
 		return
 	}
+	if ms, err := strconv.ParseInt(m.Header.Get(HeaderDeadline), 10, 64); err == nil {
+		e.run.Deadline = time.UnixMilli(ms)
+	}
 	e.work(ctx)
 }
 
@@ -256,6 +272,8 @@ func (e *errand) settle(t schema.Taken) {
 	case schema.TakenCannot:
 		e.bus.log.Warn("run handed back", "run", e.run.Run, "reason", t.Reason)
 		e.nak(t.After)
+	case schema.TakenParked:
+		e.park(t)
 	case schema.TakenDead:
 		e.bury(t.Reason)
 	default:

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,8 +17,8 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// Append records payload as the fact key of run, once and for ever. unless names a fact of the same run that must be
-// absent; the zero Key names none. It returns the fact's sequence in the stream of runs.
+// Append records payload as the fact key of run, once and for ever. unless names a fact, of the same run where it
+// names no other, that must be absent; the zero Key names none. It returns the fact's sequence in the stream of runs.
 //
 // schema.ErrExists: another fact has the key. schema.ErrGuarded: the fact unless exists. A fact with the same bytes
 // counts as recorded by this call. A payload above schema.MaxInline lies in the object store, and of a result's output
@@ -35,7 +36,7 @@ func (b *Bus) Append(ctx context.Context, run string, key schema.Key, payload sc
 	}
 	guard := ""
 	if !unless.IsZero() {
-		guard = b.names.fact(run, unless)
+		guard = b.names.fact(cmp.Or(unless.Run, run), unless)
 	}
 	seq, err := b.record(ctx, b.names.fact(run, key), data, guard)
 	if err != nil {

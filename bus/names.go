@@ -50,6 +50,11 @@ func (n names) work() string { return n.stream("WORK") }
 func (n names) runs() string { return n.stream("RUNS") }
 func (n names) dead() string { return n.stream("DEAD") }
 
+func (n names) timer() string { return n.stream("TIMER") }
+
+func (n names) timerSet(run string) string { return n.prefix + ".timer.set." + run }
+func (n names) timerDue(run string) string { return n.prefix + ".timer.due." + run }
+
 func (n names) catalog() string              { return n.prefix + "_catalog" }
 func (n names) catalogStream() string        { return "KV_" + n.catalog() }
 func (n names) catalogKey(key string) string { return "$KV." + n.catalog() + "." + key }

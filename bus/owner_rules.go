@@ -38,16 +38,18 @@ const (
 type ownerAction int
 
 const (
-	doWait   ownerAction = iota
-	doClaim              // write a result that claims the call did not start, guarded on its begin
-	doCancel             // tell the workers to end it, then wait
-	doGiveUp             // write a result, guarded on nothing
+	doWait      ownerAction = iota
+	doClaim                 // write a result that claims the call did not start, guarded on its begin
+	doCancel                // tell the workers to end it, then wait
+	doStopChild             // write the child run's stop, then wait
+	doGiveUp                // write a result, guarded on nothing
 	doReturn
 )
 
 // ownerState is the state of a call at its owner.
 type ownerState struct {
 	runOnce bool
+	child   bool // it is a run of its own, which settles itself once it has begun
 	phase   ownerPhase
 	fail    schema.ErrorType // type of the result that the owner would write now
 }
@@ -61,6 +63,8 @@ func (s *ownerState) on(ev ownerEvent) ownerAction {
 		return s.onWaiting(ev)
 	case s.phase == phaseClaiming && ev == evGuarded:
 		return s.onBegun()
+	case s.phase == phaseCancelling && ev == evRepeat && s.child:
+		return doStopChild
 	case s.phase == phaseCancelling && ev == evRepeat:
 		return doCancel
 	case s.phase == phaseCancelling && ev == evGrace:
@@ -97,6 +101,10 @@ func (s *ownerState) onBegun() ownerAction {
 	if s.fail == schema.QueueFull {
 		s.phase, s.fail = phaseWaiting, ""
 		return doWait
+	}
+	if s.child {
+		s.phase = phaseCancelling
+		return doStopChild
 	}
 	ended := s.cancel()
 	s.phase, s.fail = phaseCancelling, schema.OutcomeUnknown

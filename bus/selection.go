@@ -101,6 +101,9 @@ func choose(offered []schema.Tool, patterns []string) ([]schema.Tool, error) {
 // matches tells whether pattern names t. Only '*' and '?' are signs of a glob: names may hold brackets.
 func matches(pattern string, t schema.Tool) bool {
 	name := t.Name
+	if t.Queue == schema.QueueAgents && !strings.HasPrefix(pattern, schema.QueueAgents+"/") {
+		return false // who means all tools does not mean other agents
+	}
 	if pattern == name {
 		return true // a name may hold a slash of its own
 	}

@@ -59,7 +59,7 @@ func (b *Bus) Serve(ctx context.Context, w Worker) error {
 	}
 	b.working.Do(func() { b.task(func() { b.keepInProgress(b.life) }) })
 	s := newService(b, w)
-	announced := s.announce()
+	announced := s.bus.announce(s.worker.Queue, s.worker.Slots, s.worker.Tools.Tools())
 	defer announced()
 	if err := s.run(ctx); err != nil {
 		return fmt.Errorf("serve %s: %w", w.Queue, err)

@@ -32,6 +32,11 @@ func Streams(prefix string, replicas int) []jetstream.StreamConfig {
 			Retention: jetstream.LimitsPolicy, Storage: jetstream.FileStorage, AllowDirect: true, Replicas: replicas,
 			MaxAge: 30 * 24 * time.Hour,
 		},
+		{
+			Name: n.timer(), Description: "what is due later: wake-ups", Subjects: []string{prefix + ".timer.>"},
+			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, MaxMsgsPerSubject: 1, AllowDirect: true,
+			AllowMsgSchedules: true, AllowRollup: true, Replicas: replicas,
+		},
 	}
 }
 
@@ -91,6 +96,7 @@ func streamDiff(have, want jetstream.StreamConfig) string {
 	d.add("discard_new_per_subject", have.DiscardNewPerSubject, want.DiscardNewPerSubject)
 	d.add("max_msgs_per_subject", max(have.MaxMsgsPerSubject, 0), want.MaxMsgsPerSubject)
 	d.add("allow_msg_ttl", have.AllowMsgTTL || !want.AllowMsgTTL, true)
+	d.add("allow_msg_schedules", have.AllowMsgSchedules, want.AllowMsgSchedules)
 	d.add("allow_direct", have.AllowDirect, want.AllowDirect)
 	d.add("max_age", have.MaxAge, want.MaxAge)
 	d.add("republish", republish(have), republish(want))

@@ -60,6 +60,9 @@ func (r *Run) writeClose(ctx context.Context, state string) error {
 	if n := r.state.Turns(); len(r.state.OpenCalls(n)) > 0 {
 		return errors.New("calls of the last turn are open")
 	}
+	if err := r.report(ctx); err != nil {
+		return err
+	}
 	used, calls := r.state.Usage(1)
 	c := &schema.Close{State: state, Turns: r.state.Turns(), Calls: calls, Usage: used, AtMS: nowMS()}
 	err := r.write(ctx, schema.CloseKey(), c, schema.SayKey(r.state.Says()+1))
@@ -87,6 +90,21 @@ func (r *Run) closeStopped(ctx context.Context, state string) error {
 	return err
 }
 
+// closedAs is the state that a stopped run closes with: that of its last answer where the stop only asks for the end of
+// a conversation in which nothing waits.
+func (r *Run) closedAs() string {
+	a := r.state.Answer(r.state.Answers())
+	if a == nil || r.state.Pending() || r.state.Turns() >= r.unanswered() {
+		return stateStopped
+	}
+	for k := 1; k <= r.state.Ctls(); k++ {
+		if c := r.state.Ctl(k); c.Act == schema.CtlStop && c.Why != schema.WhyClose {
+			return stateStopped
+		}
+	}
+	return string(a.Reason)
+}
+
 // lastReason is the state that the run closes with.
 func (r *Run) lastReason() string {
 	if r.state.Ctls() > r.own {
@@ -112,9 +130,12 @@ func (r *Run) leave(why error) {
 	if c := r.state.Closed(); c != nil {
 		end.Reason = schema.Reason(c.State)
 	}
-	if errors.Is(why, ErrClosed) {
+	switch {
+	case errors.Is(why, ErrClosed):
 		why = nil
-	} else {
+	case errors.Is(why, errParked):
+		end.Error, why = why.Error(), nil
+	default:
 		end.Error = why.Error()
 		r.events.emit(Event{Type: EventError, Error: end.Error})
 	}

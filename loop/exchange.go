@@ -37,7 +37,7 @@ func (r *Run) exchange(ctx context.Context) (schema.Answer, error) {
 	if err == nil && answer.Reason == "" {
 		answer, err = x.run()
 	}
-	if why := x.stop.end(); why != nil && !errors.Is(err, ErrFenced) {
+	if why := x.stop.end(); why != nil && !errors.Is(err, ErrFenced) && !errors.Is(err, errParked) {
 		err = why // a stop slot stands in the run, even if the answer came first
 	}
 	if err == nil {
@@ -52,7 +52,7 @@ func (r *Run) exchange(ctx context.Context) (schema.Answer, error) {
 
 // stopRun ends a stopped run, whose calls have settled. err stays the reason, unless the close fails.
 func (x *exchange) stopRun(answer schema.Answer, err error) (schema.Answer, error) {
-	state := stateStopped
+	state := x.closedAs()
 	if x.ctx.Err() != nil {
 		state = string(schema.ReasonCancelled)
 	}
@@ -85,11 +85,11 @@ func (x *exchange) run() (schema.Answer, error) {
 	}
 }
 
-func deref(a *schema.Answer) schema.Answer {
-	if a == nil {
-		return schema.Answer{}
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return *a
+	return v
 }
 
 // limit returns the reason of a limit that is reached, "" while there is none.

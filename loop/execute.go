@@ -33,12 +33,42 @@ func (x *exchange) execute(t *schema.Turn) error {
 	}
 	s := &starter{exchange: x, order: newOrder(x, t), arrivals: make(chan arrival, len(t.Calls)), arrived: make([]atomic.Bool, len(t.Calls))}
 	defer s.claims.Wait()
+	var err error
+	if s.nursery, err = x.newNursery(t); err != nil {
+		return err
+	}
 	s.start(x.width(t))
-	for range t.Calls {
-		s.order.add(<-s.arrivals)
-		s.start(1)
+	for open := len(t.Calls); open > 0; {
+		if s.nursery.idle() {
+			return s.park()
+		}
+		select {
+		case a := <-s.arrivals:
+			s.nursery.arrived(a.i)
+			s.order.add(a)
+			s.start(1)
+			open--
+		case c := <-s.nursery.heard():
+			s.nursery.placed[c.Index] = c
+		}
 	}
 	return s.order.err
+}
+
+// park ends the turn here, though calls are open, when none of them needs this process. What could be written of a
+// broken turn goes first.
+func (s *starter) park() error {
+	if s.order.err != nil {
+		return s.order.err
+	}
+	err := s.nursery.park()
+	close(s.nursery.leave)
+	for i := range s.nursery.open { // the dispatches end, so that none is left that would stop a child
+		if s.nursery.started[i] {
+			<-s.arrivals
+		}
+	}
+	return err
 }
 
 // width is how many calls may be under way at once: one, unless parallel calls are wanted and more than one is valid.
@@ -69,6 +99,7 @@ type starter struct {
 	arrivals chan arrival      // buffered for every call
 	arrived  []atomic.Bool     // of which call one came already: a dispatcher that panics may have begun
 	claims   conc.WaitGroup    // results that this owner writes
+	nursery  *nursery          // of the calls that are runs of their own
 }
 
 // start has the next n calls settled, if there are as many.
@@ -129,16 +160,21 @@ func (s *starter) prepare(i int) {
 		claim(r, schema.Key{})
 		return
 	}
-	within, ok := s.within(c)
+	stopped := ctx.Err() != nil
+	if s.nursery.begin(i, stopped) {
+		tracing.End(span, nil)
+		return
+	}
+	within, ok := s.within(s.order.turn, i)
 	switch {
 	case s.resuming && !ok:
 		ctx = ended(ctx) // it may have begun, so the dispatch settles it, without a start
 	case s.resuming:
-	case ctx.Err() != nil:
-		claim(call.Fail(schema.Cancelled, "not started: the run was stopped"), schema.BeginKey(call.Turn, i, c.Queue))
+	case stopped:
+		claim(call.Fail(schema.Cancelled, "not started: the run was stopped"), call.StartKey(c.Queue))
 		return
 	case !ok:
-		claim(call.Fail(schema.Timeout, "not started: the run's time limit is reached"), schema.BeginKey(call.Turn, i, c.Queue))
+		claim(call.Fail(schema.Timeout, "not started: the run's time limit is reached"), call.StartKey(c.Queue))
 		return
 	}
 	if s.events.sink != nil {
@@ -150,17 +186,30 @@ func (s *starter) prepare(i int) {
 		s.claims.Go(func() { done(s.executeHere(ctx, call, within)) })
 		return
 	}
-	s.batch = append(s.batch, schema.Dispatch{Ctx: ctx, Call: call, Queue: c.Queue, Within: within, Done: done})
+	d := schema.Dispatch{Ctx: ctx, Call: call, Queue: c.Queue, Within: within, Done: done}
+	s.nursery.attach(i, &d)
+	s.batch = append(s.batch, d)
 }
 
 // within is the bound on waiting plus running, from now: the call's own, and what is left of the wall clock. 0 is
-// none; ok is false when no time is left.
-func (x *exchange) within(c *schema.TurnCall) (d time.Duration, ok bool) {
+// none; ok is false when no time is left. Of an agent's call it is its own alone, from the end of the model's answer,
+// and less than 0 when it is over.
+func (x *exchange) within(t *schema.Turn, i int) (d time.Duration, ok bool) {
+	c := &t.Calls[i]
 	d = time.Duration(c.WithinMS) * time.Millisecond
+	if c.Queue == schema.QueueAgents {
+		if x.resuming {
+			d -= time.Since(time.UnixMilli(t.EndedMS))
+		}
+		return d, true
+	}
 	if x.until.IsZero() {
 		return d, true
 	}
 	left := time.Until(x.until)
+	if callsAgents(t) {
+		left += x.waited(t)
+	}
 	if d == 0 || left < d {
 		d = left
 	}
@@ -169,10 +218,11 @@ func (x *exchange) within(c *schema.TurnCall) (d time.Duration, ok bool) {
 
 func (x *exchange) call(t *schema.Turn, i int) *schema.Call {
 	c := &t.Calls[i]
+	open := x.state.Open()
 	return &schema.Call{
 		Run: x.id, Turn: t.N, Index: i, Label: c.Label, Tool: c.Tool, Source: c.Source, Args: c.Args, Bound: c.Bound,
 		Agent: x.agent.cfg.Agent.ID, Principal: x.agent.cfg.Principal, Effect: c.Effect, Idempotent: c.Idempotent,
-		TimeoutMS: c.TimeoutMS, Digest: c.Digest,
+		TimeoutMS: c.TimeoutMS, Digest: c.Digest, Depth: open.Depth, Lineage: open.Lineage,
 	}
 }
 

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,9 @@ import (
 // maxTakes is how many consecutive owners may take a run for the same message without a new fact before it is given up.
 const maxTakes = 3
 
+// maxUnknown is how often a wake-up comes for a run that nobody knows.
+const maxUnknown = 20
+
 // How long a message that is given back stays away.
 const (
 	busyDelay   = 2 * time.Second
@@ -28,6 +32,9 @@ type HostConfig struct {
 
 	// Find returns the agent that a new run is started with; false: it is not served here.
 	Find func(name string) (schema.AgentSpec, bool)
+	// KeepFor is how long a kept conversation stays open after its last answer; default 7 days.
+	KeepFor time.Duration
+
 	// Equip returns the model and the tools of an agent; an error: this process cannot run it.
 	Equip func(ctx context.Context, spec schema.AgentSpec) (Model, Registry, error)
 }
@@ -41,7 +48,7 @@ func NewHost(cfg HostConfig) (*Host, error) {
 	if cfg.Find == nil || cfg.Equip == nil {
 		return nil, errors.New("new host: Find and Equip are required")
 	}
-	cfg.Config = cfg.withDefaults()
+	cfg.Config, cfg.KeepFor = cfg.withDefaults(), cmp.Or(cfg.KeepFor, 7*24*time.Hour)
 	return &Host{cfg}, nil
 }
 
@@ -49,9 +56,6 @@ func NewHost(cfg HostConfig) (*Host, error) {
 // model is not asked any more, calls that run settle. The caller has made sure that no other owner is alive; should
 // one be, it loses its next write.
 func (h *Host) Take(ctx context.Context, m schema.RunMessage) schema.Taken {
-	if m.Call != nil && m.Call.Turn > 0 {
-		return h.refuse(ctx, m)
-	}
 	r, taken, err := h.take(ctx, m)
 	if err == nil && r != nil {
 		err = r.carryOn(ctx, m)
@@ -59,6 +63,8 @@ func (h *Host) Take(ctx context.Context, m schema.RunMessage) schema.Taken {
 	switch {
 	case err == nil && r == nil:
 		return taken
+	case errors.Is(err, errParked):
+		return r.parkedTaken()
 	case err == nil, errors.Is(err, ErrStopped), errors.Is(err, ErrClosed):
 		return taken
 	case errors.Is(err, ErrFenced):
@@ -69,48 +75,20 @@ func (h *Host) Take(ctx context.Context, m schema.RunMessage) schema.Taken {
 	return schema.Taken{Act: schema.TakenBusy, After: busyDelay, Reason: err.Error()}
 }
 
-// refuse settles a call of another run: sub-agents are not served yet.
-func (h *Host) refuse(ctx context.Context, m schema.RunMessage) schema.Taken {
-	r := m.Call.Fail(schema.ToolFailed, "this orchestrator does not run sub-agents")
-	r.Worker = h.cfg.Instance
-	_, err := h.cfg.Journal.Append(ctx, m.Call.Run, m.Call.ResultKey(schema.QueueAgents), &r, schema.Key{})
-	if err != nil && !errors.Is(err, schema.ErrExists) {
-		return schema.Taken{Act: schema.TakenBusy, After: busyDelay, Reason: err.Error()}
-	}
-	return schema.Taken{Act: schema.TakenDone}
-}
-
-// startOrder is what a message that starts a run asks for.
-type startOrder struct {
-	Task string `json:"task"`
-	Keep bool   `json:"keep"`
-}
-
 // take opens the run, or finds it open, and writes the own slot. A nil run says why there is none.
 func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Taken, error) {
 	none := func(act schema.TakenAct, after time.Duration, why string) (*Run, schema.Taken, error) {
 		return nil, schema.Taken{Act: act, After: after, Reason: why}, nil
 	}
-	r := &Run{id: m.Run, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{}), resumed: true}
+	r := &Run{id: m.Run, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{}), resumed: true, keepFor: h.cfg.KeepFor}
 	r.agent = &Agent{cfg: h.cfg.Config, validator: schema.NewValidator()}
 	r.yield = ctx.Done()
 	if err := r.refresh(ctx); err != nil {
 		return nil, schema.Taken{}, err
 	}
 	if r.state.Open() == nil {
-		if m.Call == nil {
-			return none(schema.TakenBusy, busyDelay, "the run is not known yet")
-		}
-		var o startOrder
-		if err := json.Unmarshal([]byte(m.Call.Args), &o); err != nil || strings.TrimSpace(o.Task) == "" {
-			return none(schema.TakenDead, 0, `a run is started with the arguments {"task": "…"}`)
-		}
-		spec, ok := h.cfg.Find(m.Call.Tool)
-		if !ok {
-			return none(schema.TakenCannot, cannotDelay, fmt.Sprintf("agent %.80q is not served here", m.Call.Tool))
-		}
-		if err := r.openFor(ctx, spec, m, o); err != nil {
-			return nil, schema.Taken{}, err
+		if taken, err := h.open(ctx, r, m); err != nil || taken != nil {
+			return nil, deref(taken), err
 		}
 	}
 	open := r.state.Open()
@@ -120,6 +98,9 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 	case open == nil:
 		return none(schema.TakenBusy, busyDelay, "the run's open fact is not readable yet")
 	case open.Agent == nil || open.Kind != schema.RunAgent:
+		if m.Call == nil {
+			return none(schema.TakenDone, 0, "") // there is nothing to wake
+		}
 		return none(schema.TakenDead, 0, "the run is not an agent's")
 	}
 	model, registry, err := h.cfg.Equip(ctx, *open.Agent)
@@ -139,16 +120,58 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 	return r, taken, nil
 }
 
-// openFor writes the first fact of a new run, or reads the one that somebody else wrote.
-func (r *Run) openFor(ctx context.Context, spec schema.AgentSpec, m schema.RunMessage, o startOrder) error {
-	open := &schema.Open{
-		Kind: schema.RunAgent, Agent: &spec, Principal: m.Call.Principal, Keep: o.Keep, Trace: tracing.TraceMap(ctx), AtMS: nowMS(),
+// open has the first fact of a run written by this process or another. What it returns says why there is no run to
+// work on; nil: there is.
+func (h *Host) open(ctx context.Context, r *Run, m schema.RunMessage) (*schema.Taken, error) {
+	if m.Call == nil {
+		if m.Delivery > maxUnknown {
+			return &schema.Taken{Act: schema.TakenDone, Reason: "no such run"}, nil
+		}
+		return &schema.Taken{Act: schema.TakenBusy, After: busyDelay, Reason: "the run is not known yet"}, nil
 	}
-	err := r.write(ctx, schema.OpenKey(), open, schema.Key{})
-	if errors.Is(err, schema.ErrExists) {
-		return r.refresh(ctx)
+	var args schema.AgentArgs
+	if err := json.Unmarshal([]byte(m.Call.Args), &args); err != nil {
+		args = schema.AgentArgs{}
 	}
-	return err
+	c := &child{host: h, run: m, call: m.Call}
+	if m.Call.Turn > 0 {
+		bad, err := c.admit(ctx, args)
+		if err != nil {
+			return nil, err
+		}
+		if bad != nil {
+			taken, err := c.settle(ctx, bad)
+			return &taken, err
+		}
+	} else if strings.TrimSpace(args.Task) == "" {
+		return &schema.Taken{Act: schema.TakenDead, Reason: `a run is started with the arguments {"task": "…"}`}, nil
+	}
+	spec, ok := h.cfg.Find(m.Call.Tool)
+	if !ok {
+		return &schema.Taken{Act: schema.TakenCannot, After: cannotDelay, Reason: fmt.Sprintf("agent %.80q is not served here", m.Call.Tool)}, nil
+	}
+	return h.openFor(ctx, r, c, &schema.Open{
+		Kind: schema.RunAgent, Agent: &spec, Principal: m.Call.Principal, Keep: args.Keep, Trace: tracing.TraceMap(ctx), AtMS: nowMS(),
+	})
+}
+
+// openFor writes the first fact of a new run, or reads the one that somebody else wrote. That of a child is refused
+// once its call has a result.
+func (h *Host) openFor(ctx context.Context, r *Run, c *child, open *schema.Open) (*schema.Taken, error) {
+	unless := schema.Key{}
+	if c.call.Turn > 0 {
+		open = c.open(open)
+		unless = c.call.ResultKey(schema.QueueAgents)
+		unless.Run = c.call.Run
+	}
+	err := r.write(ctx, schema.OpenKey(), open, unless)
+	switch {
+	case errors.Is(err, schema.ErrGuarded):
+		return &schema.Taken{Act: schema.TakenDone, Reason: "the call is settled"}, nil
+	case errors.Is(err, schema.ErrExists):
+		return nil, r.refresh(ctx)
+	}
+	return nil, err
 }
 
 // seize writes the next own slot, hears the run from then on, and reads it up to that slot. What it returns is what
@@ -211,6 +234,7 @@ func (r *Run) survey(ctx context.Context, seq uint64) (schema.Taken, error) {
 			return schema.Taken{}, err
 		}
 		taken = schema.Taken{Act: schema.TakenDead, Reason: why}
+		r.givenUp = why
 	}
 	for k := 1; k <= r.state.Ctls(); k++ {
 		if r.state.Ctl(k).Act == schema.CtlStop {
@@ -248,14 +272,15 @@ func (r *Run) carryOn(ctx context.Context, m schema.RunMessage) error {
 		}
 	}
 	for {
-		for r.unfinished() {
+		says := r.state.Says()
+		for ; r.unfinished(); says = r.state.Says() {
 			if _, err := r.Work(ctx); err != nil {
 				return err
 			}
 		}
-		if r.state.Open().Keep {
-			r.leave(ErrYielded)
-			return nil
+		if r.keeps(says) {
+			r.leave(errParked)
+			return errParked
 		}
 		if err := r.Close(ctx); !errors.Is(err, ErrUnanswered) {
 			return err
@@ -265,12 +290,12 @@ func (r *Run) carryOn(ctx context.Context, m schema.RunMessage) error {
 
 // sayTask writes the task of a new run. Its source makes it one message however often it is written.
 func (r *Run) sayTask(ctx context.Context, m schema.RunMessage) error {
-	source := fmt.Sprintf("call:%s.%d.%d", m.Call.Run, m.Call.Turn, m.Call.Index)
-	var o startOrder
-	if r.said(source, r.state.Says()) || json.Unmarshal([]byte(m.Call.Args), &o) != nil || o.Task == "" {
+	source := fmt.Sprintf(schema.SourceCall+"%s.%d.%d", m.Call.Run, m.Call.Turn, m.Call.Index)
+	text, ok := task(m.Call.Args)
+	if !ok || r.said(source, r.state.Says()) {
 		return nil
 	}
-	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: o.Task, Source: source})
+	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: source})
 	return err
 }
 

@@ -267,7 +267,7 @@ func TestKeptRunGoesOn(t *testing.T) {
 	host := h.host(t, forever, false)
 	host.Take(t.Context(), starter("r", `{"task":"go","keep":true}`))
 	h.append(t, "r", schema.SayKey(2), &schema.Say{Role: schema.RoleUser, Text: "and now?"})
-	if got := host.Take(t.Context(), schema.RunMessage{Run: "r", Seq: 9}); got.Act != schema.TakenDone {
+	if got := host.Take(t.Context(), schema.RunMessage{Run: "r", Seq: 9}); got.Act != schema.TakenParked || got.At.IsZero() {
 		t.Errorf("%+v", got)
 	}
 	if m := h.memory(t, "r"); m.Answers() != 2 || m.Answer(2).Say != 2 || m.Closed() != nil {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/sourcegraph/conc/panics"
@@ -42,6 +43,9 @@ func (x *exchange) decide(c *schema.TurnCall, tools []schema.Tool) {
 	}
 	c.Queue, c.Effect, c.Idempotent, c.TimeoutMS, c.Digest = tool.Queue, tool.Effect, tool.Idempotent, tool.TimeoutMS, tool.Digest
 	c.WithinMS = max(0, x.agent.cfg.Agent.Parallel.TimeoutMS)
+	if c.Queue == schema.QueueAgents {
+		c.WithinMS = cmp.Or(c.WithinMS, c.TimeoutMS, childWithin.Milliseconds())
+	}
 	if c.Decision.Action == schema.ActionInvalid {
 		return // the arguments are no object
 	}

@@ -23,6 +23,7 @@ func (x *exchange) resume() (schema.Answer, error) {
 		x.until = time.UnixMilli(began).Add(time.Duration(x.agent.cfg.Agent.Limits.WallClockMS) * time.Millisecond)
 	}
 	for k := x.first; k < n && !x.agent.cfg.NoLimits; k++ {
+		x.excuse(x.state.Turn(k))
 		x.tally.add(x.state.Turn(k), x.state)
 	}
 	answer, err := x.finishTurn(x.state.Turn(n))
@@ -46,6 +47,7 @@ func (x *exchange) finishTurn(t *schema.Turn) (*schema.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.excuse(t)
 	if x.stop.model.Err() != nil { // stopped or handed back: the answer is not this owner's to write
 		return nil, context.Cause(x.stop.model)
 	}
@@ -76,7 +78,9 @@ func (x *exchange) limitOf(t *schema.Turn) schema.Reason {
 	return ""
 }
 
-func limitSource(limit schema.Reason, k int) string { return fmt.Sprintf("limit:%s:%d", limit, k) }
+func limitSource(limit schema.Reason, k int) string {
+	return fmt.Sprintf(schema.SourceLimit+"%s:%d", limit, k)
+}
 
 // said tells whether one of the messages up to number k has a source.
 func (r *Run) said(source string, k int) bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -29,6 +30,9 @@ type Run struct {
 	pause   pause      // after a compaction that failed; likewise guarded
 	warned  int        // the last say of which a Close said that it waits; who holds the token of working has it
 
+	parked  *parking        // what the run waits for, once it is parked
+	keepFor time.Duration   // of a conversation that is kept
+	givenUp string          // why its owners were not replaced any more
 	resumed bool            // taken over: facts of earlier owners may be there
 	yield   <-chan struct{} // closed when the run shall be handed back; nil: never
 

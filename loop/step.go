@@ -45,6 +45,7 @@ func (x *exchange) step(limit schema.Reason) (answer *schema.Answer, err error) 
 	if err := x.execute(t); err != nil {
 		return nil, err
 	}
+	x.excuse(t)
 	return x.conclude(t, limit)
 }
 

@@ -9,21 +9,25 @@ const (
 // Open is a run's first fact: everything that another orchestrator needs to carry the run on.
 type Open struct {
 	Payload
-	Kind      string            `msgpack:"kind" json:"kind"`                              // "run" or "call"
-	Agent     *AgentSpec        `msgpack:"agent,omitempty" json:"agent,omitempty"`        // of a run
-	Chain     string            `msgpack:"chain,omitempty" json:"chain,omitempty"`        // digest of the agent's code chain; empty: none
-	Principal Principal         `msgpack:"principal,omitempty" json:"principal,omitzero"` // on whose behalf
-	Parent    *CallRef          `msgpack:"parent,omitempty" json:"parent,omitempty"`      // the call that this run answers; absent: a run of its own
-	Keep      bool              `msgpack:"keep,omitempty" json:"keep,omitempty"`          // stays open after its answer, for further messages
-	Trace     map[string]string `msgpack:"trace,omitempty" json:"trace,omitempty"`        // W3C trace context of the run
-	AtMS      int64             `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`        // Unix ms
+	Kind       string            `msgpack:"kind" json:"kind"`                                   // "run" or "call"
+	Agent      *AgentSpec        `msgpack:"agent,omitempty" json:"agent,omitempty"`             // of a run
+	Chain      string            `msgpack:"chain,omitempty" json:"chain,omitempty"`             // digest of the agent's code chain; empty: none
+	Principal  Principal         `msgpack:"principal,omitempty" json:"principal,omitzero"`      // on whose behalf
+	Parent     *CallRef          `msgpack:"parent,omitempty" json:"parent,omitempty"`           // the call that this run answers; absent: a run of its own
+	Depth      int               `msgpack:"depth,omitempty" json:"depth,omitempty"`             // runs above this one
+	Lineage    []string          `msgpack:"lineage,omitempty" json:"lineage,omitempty"`         // their ids, from the topmost
+	DeadlineMS int64             `msgpack:"deadline_ms,omitempty" json:"deadline_ms,omitempty"` // of the parent call, server clock, Unix ms
+	Keep       bool              `msgpack:"keep,omitempty" json:"keep,omitempty"`               // stays open after its answer, for further messages
+	Trace      map[string]string `msgpack:"trace,omitempty" json:"trace,omitempty"`             // W3C trace context of the run
+	AtMS       int64             `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`             // Unix ms
 }
 
 // CallRef names a call.
 type CallRef struct {
-	Run   string `msgpack:"run" json:"run"`     // id of the run that asks
-	Turn  int    `msgpack:"turn" json:"turn"`   // from 1
-	Index int    `msgpack:"index" json:"index"` // from 0
+	Run   string `msgpack:"run" json:"run"`                         // id of the run that asks
+	Turn  int    `msgpack:"turn" json:"turn"`                       // from 1
+	Index int    `msgpack:"index" json:"index"`                     // from 0
+	Label string `msgpack:"label,omitempty" json:"label,omitempty"` // the provider's name for the call
 }
 
 // What a ctl slot says.
@@ -31,6 +35,9 @@ const (
 	CtlOwn  = "own"
 	CtlStop = "stop"
 )
+
+// WhyClose is the Why of a stop slot that closes a kept conversation as answered, once nothing waits for an answer.
+const WhyClose = "close"
 
 // Ctl is a numbered slot of control: who owns the run, or that it shall stop.
 type Ctl struct {
@@ -119,3 +126,9 @@ type Close struct {
 	Usage Usage  `msgpack:"usage" json:"usage"`                     // of the whole run
 	AtMS  int64  `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"` // Unix ms
 }
+
+// What the source of a say begins with that the run's own owner writes.
+const (
+	SourceCall  = "call:"  // the task of the call that started the run
+	SourceLimit = "limit:" // a limit that is reached
+)

@@ -38,6 +38,7 @@ type Key struct {
 	Queue    string // queue of a begin, back or result
 	Seq      uint64 // back: WORK sequence
 	Delivery uint64 // back: delivery of that sequence
+	Run      string // of a guard on a fact of another run: its id
 }
 
 // Keys of each kind. Numbers count from 1, indexes from 0.

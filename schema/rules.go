@@ -24,7 +24,7 @@ func Rules() []Rule {
 		{KindBack, "back.<n>.<i>.<queue>.<s>.<d>", "the worker", "", "Back", "delivery d of WORK sequence s was given back unstarted"},
 		{KindAsk, "ask.<n>.<i>.<k>", run, "", "", "an approval is wanted"},
 		{KindVerdict, "verdict.<n>.<i>.<k>", "a human; `expired`: " + run, "", "", "the decision on ask k"},
-		{KindResult, "result.<n>.<i>.<queue>", "the worker, or " + run, "a claim made without having begun a run-once call: its `begin.<n>.<i>.<queue>`", "Result", "the one outcome of the call"},
+		{KindResult, "result.<n>.<i>.<queue>", "the worker, or " + run, "a claim made without having begun a run-once call: its `begin.<n>.<i>.<queue>`; on `agents`: the child's `open`", "Result", "the one outcome of the call"},
 		{KindView, "view.<n>.<i>", run, "", "View", "what memory shows instead of the result's output"},
 		{KindFold, "fold.<n>", run, "as `turn`", "Fold", "a compaction of everything up to turn n"},
 		{KindAnswer, "answer.<k>", run, "as `turn`", "Answer", "the end of an exchange"},

@@ -49,7 +49,7 @@ func payloads() map[string]Encodable {
 				Instructions: "Help.", Tools: []string{"read_*"}, Limits: Limits{MaxSteps: 20, WallClockMS: 300_000, MaxTokens: 1_000_000}, Parallel: Parallel{Calls: true, Max: 4, TimeoutMS: 60_000},
 				Compaction: &Compaction{Strategy: CompactSummary, ContextRatio: 0.5, MaxTurns: 40, Preserve: 6},
 			},
-			Chain: "cd", Keep: true, Principal: principal, Parent: &CallRef{Run: "parent", Turn: 1, Index: 2}, Trace: map[string]string{"traceparent": "00-1-2-01"}, AtMS: 1_790_000_000_000,
+			Chain: "cd", Keep: true, Principal: principal, Parent: &CallRef{Run: "parent", Turn: 1, Index: 2, Label: "c"}, Depth: 1, Lineage: []string{"parent"}, DeadlineMS: 1_790_000_000_000, Trace: map[string]string{"traceparent": "00-1-2-01"}, AtMS: 1_790_000_000_000,
 		},
 		"open_minimal": &Open{Kind: RunCall},
 		"ctl":          &Ctl{Act: CtlStop, Instance: "o-1", Seq: 7, Why: "user", AtMS: 1_790_000_000_000},

@@ -1,6 +1,7 @@
 package looptest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -75,7 +76,7 @@ func (b *Bus) Append(ctx context.Context, run string, key schema.Key, payload sc
 func (b *Bus) store(f schema.Fact, unless schema.Key) (schema.Fact, []*watch, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !unless.IsZero() && b.has(f.Run, unless) {
+	if !unless.IsZero() && b.guarded(f.Run, unless) {
 		return f, nil, fmt.Errorf("append %s: %w", f.Key, schema.ErrGuarded)
 	}
 	if b.has(f.Run, f.Key) {
@@ -102,6 +103,12 @@ func (b *Bus) store(f schema.Fact, unless schema.Key) (schema.Fact, []*watch, er
 func (b *Bus) has(run string, key schema.Key) bool {
 	_, ok := b.index[run][key]
 	return ok
+}
+
+// guarded wants b.mu held.
+func (b *Bus) guarded(run string, unless schema.Key) bool {
+	run, unless.Run = cmp.Or(unless.Run, run), ""
+	return b.has(run, unless)
 }
 
 // Facts implements loop.Journal.

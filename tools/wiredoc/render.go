@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -33,7 +34,7 @@ func render(root string) ([]byte, error) {
 	}
 	t, err := template.New("wire.md").Funcs(template.FuncMap{
 		"subjects": subjectTable, "headers": headerTable, "rules": ruleTable, "streams": streamBlocks,
-		"consumer": consumerBlock, "bucket": bucketBlock, "blobs": blobsBlock, "s": seconds,
+		"consumer": consumerBlock, "wakers": wakerBlocks, "bucket": bucketBlock, "blobs": blobsBlock, "s": seconds,
 		"payload": src.payloadTable, "values": src.valueTable, "const": src.constantValue, "example": example,
 	}).Parse(prose)
 	if err != nil {
@@ -158,6 +159,20 @@ func streamBlocks() (string, error) {
 
 func consumerBlock(queue string) (string, error) {
 	return settings(bus.ConsumerConfig(bus.DefaultPrefix, queue))
+}
+
+// wakerBlocks are the consumers that wake runs, by the name of their stream.
+func wakerBlocks() (string, error) {
+	consumers := bus.WakeConsumers(bus.DefaultPrefix)
+	var blocks []string
+	for _, stream := range slices.Sorted(maps.Keys(consumers)) {
+		block, err := settings(consumers[stream])
+		if err != nil {
+			return "", err
+		}
+		blocks = append(blocks, "On `"+stream+"`:\n\n"+block)
+	}
+	return strings.Join(blocks, "\n\n"), nil
 }
 
 func bucketBlock() (string, error) { return settings(bus.CatalogStream(bus.DefaultPrefix, 1)) }

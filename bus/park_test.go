@@ -1,0 +1,156 @@
+package bus_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/bustest"
+	"github.com/jetcrew/jetcrew/loop"
+	"github.com/jetcrew/jetcrew/loop/model"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// company is agents that have their tasks done by others: each calls those under its name, then answers with its name
+// and what they answered. One without others does work if there is any.
+type company struct {
+	calls map[string][]string
+	work  func(ctx context.Context, agent string) error
+	keep  time.Duration
+	mu    sync.Mutex
+	asked map[string]int // model requests by agent
+}
+
+func (c *company) Generate(ctx context.Context, req *model.Request) (*model.Response, error) {
+	c.mu.Lock()
+	if c.asked == nil {
+		c.asked = map[string]int{}
+	}
+	c.asked[req.Agent]++
+	c.mu.Unlock()
+	under := c.calls[req.Agent]
+	if len(under) == 0 && c.work != nil {
+		if err := c.work(ctx, req.Agent); err != nil {
+			return nil, err
+		}
+	}
+	var got []string
+	for _, m := range req.Messages {
+		if m.Role == schema.RoleTool {
+			got = append(got, m.Text)
+		}
+	}
+	if len(got) < len(under) {
+		r := &model.Response{Finish: schema.FinishCalls}
+		for i, name := range under {
+			r.Calls = append(r.Calls, schema.RawCall{ID: fmt.Sprint(i), Name: name, Args: `{"task":"do it","context":"it is late"}`})
+		}
+		return r, nil
+	}
+	return &model.Response{Text: req.Agent + "(" + strings.Join(got, " ") + ")", Finish: schema.FinishStop}, nil
+}
+
+// tools are the agents.
+func (c *company) Tools(context.Context) (tools []schema.Tool, _ error) {
+	seen := map[string]bool{}
+	for _, under := range c.calls {
+		for _, name := range under {
+			if !seen[name] {
+				seen[name] = true
+				tools = append(tools, schema.AgentTool(schema.AgentSpec{ID: name}))
+			}
+		}
+	}
+	return tools, nil
+}
+
+// open serves the company's agents on b, some runs at a time.
+func (c *company) open(t *testing.T, b *bus.Bus, slots int) (stop func()) {
+	t.Helper()
+	h, err := loop.NewHost(loop.HostConfig{
+		Config: loop.Config{Bus: b, Instance: b.Instance()}, KeepFor: c.keep,
+		Find: func(name string) (schema.AgentSpec, bool) {
+			return schema.AgentSpec{ID: name, Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: true}}, name != "stranger"
+		},
+		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) { return c, c, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- b.Host(ctx, bus.Hosting{Slots: slots, Host: h, Drain: time.Second}) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-done // an error where the test closed the bus
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func start(t *testing.T, b *bus.Bus, agent, args string) string {
+	t.Helper()
+	run := schema.NewID()
+	if err := b.StartRun(t.Context(), &schema.Call{Run: run, Tool: agent, Args: schema.JSONText(args)}); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func answerOf(t *testing.T, facts []schema.Fact, k int) (a schema.Answer) {
+	t.Helper()
+	for _, f := range facts {
+		if f.Key == schema.AnswerKey(k) {
+			if err := schema.Decode(f.Data, &a); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return a
+}
+
+// TestWaitingHoldsNoSlot: a chain of agents deeper than all slots together finishes, and so does a fan-out from one
+// slot. No request of the model is made twice.
+func TestWaitingHoldsNoSlot(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		calls map[string][]string
+		want  string
+	}{
+		"chain":   {map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"e"}}, "a(b(c(d(e()))))"},
+		"fan-out": {map[string][]string{"a": {"b", "c", "d", "e", "f", "g"}}, "a(b() c() d() e() f() g())"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := server(t)
+			b := connect(t, srv)
+			c := &company{calls: tt.calls}
+			hosts := 2
+			if name == "fan-out" {
+				hosts = 1
+			}
+			for range hosts {
+				c.open(t, connect(t, srv), 1)
+			}
+			began := time.Now()
+			facts := waitClosed(t, b, start(t, b, "a", `{"task":"go"}`), 30*time.Second)
+			t.Logf("finished after %v", time.Since(began))
+			if got := answerOf(t, facts, 1); got.Text != tt.want {
+				t.Errorf("answer %+v", got)
+			}
+			for _, err := range bustest.Check(facts) {
+				t.Error(err)
+			}
+			for agent, n := range c.asked {
+				if want := 1 + min(1, len(tt.calls[agent])); n != want {
+					t.Errorf("agent %s was asked %d times, want %d", agent, n, want)
+				}
+			}
+		})
+	}
+}

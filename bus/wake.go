@@ -1,0 +1,168 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Headers by which a message waits in the stream of timers until it is due.
+const (
+	headerSchedule       = "Nats-Schedule"
+	headerScheduleTarget = "Nats-Schedule-Target"
+)
+
+// Wake has somebody look after a run that nobody works on: it publishes a wake-up on the queue agents. A wake-up too
+// many does no harm.
+func (b *Bus) Wake(run string) error {
+	data, err := schema.Encode(&schema.Wake{Run: run, Wake: true})
+	if err == nil {
+		_, err = b.publish(&nats.Msg{Subject: b.names.workSubject(schema.QueueAgents), Data: data})
+	}
+	if err != nil {
+		return fmt.Errorf("wake run %s: %w", run, err)
+	}
+	return nil
+}
+
+// wakeAt has a run woken at a time on the server's clock, instead of at any time set before.
+func (b *Bus) wakeAt(run string, at time.Time) error {
+	h := nats.Header{
+		headerSchedule:       {"@at " + at.UTC().Format(time.RFC3339Nano)},
+		headerScheduleTarget: {b.names.timerDue(run)},
+	}
+	if _, err := b.publish(&nats.Msg{Subject: b.names.timerSet(run), Header: h, Data: []byte(run)}); err != nil {
+		return fmt.Errorf("set timer of run %s: %w", run, err)
+	}
+	return nil
+}
+
+// WakeConsumers returns the settings of the two durable consumers that all orchestrators share: whoever gets one of
+// their messages wakes the run that it is about. The key is the stream.
+func WakeConsumers(prefix string) map[string]jetstream.ConsumerConfig {
+	n := names{prefix}
+	wake := jetstream.ConsumerConfig{
+		Durable: "wake", DeliverPolicy: jetstream.DeliverNewPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait, MaxDeliver: -1,
+		FilterSubjects: []string{
+			n.prefix + ".run.*.verdict.>", n.prefix + ".run.*.say.>", n.prefix + ".run.*.ctl.>",
+			n.prefix + ".run.*.result.*.*." + schema.QueueAgents,
+		},
+	}
+	due := wake
+	due.DeliverPolicy, due.FilterSubjects, due.FilterSubject = jetstream.DeliverAllPolicy, nil, n.timerDue("*")
+	return map[string]jetstream.ConsumerConfig{n.runs(): wake, n.timer(): due}
+}
+
+// wakeUps publishes wake-ups until ctx ends. Whatever breaks, it begins anew.
+func (b *Bus) wakeUps(ctx context.Context, stream string, cfg jetstream.ConsumerConfig) {
+	for attempt := 1; ctx.Err() == nil; attempt++ {
+		err := b.forward(ctx, stream, cfg)
+		if ctx.Err() == nil {
+			b.log.Debug("reader of wake-ups starts anew", "stream", stream, "error", err)
+		}
+		_ = backoff(ctx, attempt) // an ended ctx ends the loop
+	}
+}
+
+// forward publishes a wake-up for each message of a stream, before it acknowledges it, until something breaks.
+func (b *Bus) forward(ctx context.Context, stream string, cfg jetstream.ConsumerConfig) error {
+	cons, err := b.js.CreateConsumer(ctx, stream, cfg)
+	if errors.Is(err, jetstream.ErrConsumerExists) || errors.Is(err, jetstream.ErrConsumerNameAlreadyInUse) {
+		cons, err = b.js.Consumer(ctx, stream, cfg.Durable)
+	}
+	if err != nil {
+		return err
+	}
+	msgs, err := cons.Messages(jetstream.PullMaxMessages(wakesAtOnce), jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(3*time.Second))
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, msgs.Stop)()
+	defer msgs.Stop()
+	for {
+		m, err := msgs.Next()
+		if err != nil {
+			return err
+		}
+		if run, ok := b.wakes(m); ok {
+			if err := b.Wake(run); err != nil {
+				return err // the message comes again
+			}
+		}
+		if err := m.Ack(); err != nil {
+			return err
+		}
+	}
+}
+
+const wakesAtOnce = 64 // messages that one orchestrator holds
+
+// wakes returns the run that a message wakes. Facts that a run's own owner writes wake nobody.
+func (b *Bus) wakes(m jetstream.Msg) (run string, ok bool) {
+	if run, ok := strings.CutPrefix(m.Subject(), b.names.timerDue("")); ok {
+		return run, schema.ValidID(run)
+	}
+	f, err := b.fact(m.Subject(), "run", m.Data(), 0, time.Time{})
+	if err != nil || !schema.ValidID(f.Run) {
+		return "", false // a stranger's
+	}
+	switch f.Key.Kind {
+	case schema.KindCtl:
+		return f.Run, isStop(f.Data)
+	case schema.KindSay:
+		var s schema.Say
+		own := schema.Decode(f.Data, &s) == nil && (strings.HasPrefix(s.Source, schema.SourceCall) || strings.HasPrefix(s.Source, schema.SourceLimit))
+		return f.Run, !own
+	}
+	return f.Run, true
+}
+
+// park gives the message of a run away that waits for others. First it is made sure that the run is woken in time,
+// then the message goes, and then the leader is asked whether what the run waits for has come meanwhile.
+func (e *errand) park(t schema.Taken) {
+	b := e.bus
+	if !t.At.IsZero() {
+		if err := b.wakeAt(e.run.Run, t.At); err != nil {
+			b.log.Warn("run not parked, it comes again", "run", e.run.Run, "error", err)
+			e.nak(ownedDelay)
+			return
+		}
+	}
+	e.reply(ackDone)
+	ctx, cancel := context.WithTimeout(b.life, writeTimeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		come, err := b.anyCome(ctx, e.run.Run, t.Await)
+		if err == nil && come {
+			err = b.Wake(e.run.Run)
+		}
+		switch {
+		case err == nil:
+			return
+		case hopeless(err) || backoff(ctx, attempt) != nil:
+			b.log.Warn("parked run not looked at again", "run", e.run.Run, "error", err)
+			return
+		}
+	}
+}
+
+// anyCome tells whether one of the facts is there that a run waits for. Another owner's slot is no news.
+func (b *Bus) anyCome(ctx context.Context, run string, keys []schema.Key) (bool, error) {
+	for _, key := range keys {
+		m, err := b.lookFact(ctx, run, key)
+		switch {
+		case err != nil:
+			return false, err
+		case m != nil && (key.Kind != schema.KindCtl || isStop(m.Data)):
+			return true, nil
+		}
+	}
+	return false, nil
+}
