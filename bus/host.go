@@ -260,7 +260,12 @@ func (e *errand) work(ctx context.Context) {
 		return
 	}
 	slot.active.Store(true)
-	e.settle(e.host.Host.Take(ctx, e.run))
+	taken := e.host.Host.Take(ctx, e.run)
+	if taken.Act == schema.TakenParked {
+		e.park(taken, slot)
+		return
+	}
+	e.settle(taken)
 }
 
 func (e *errand) settle(t schema.Taken) {
@@ -272,8 +277,6 @@ func (e *errand) settle(t schema.Taken) {
 	case schema.TakenCannot:
 		e.bus.log.Warn("run handed back", "run", e.run.Run, "reason", t.Reason)
 		e.nak(t.After)
-	case schema.TakenParked:
-		e.park(t)
 	case schema.TakenDead:
 		e.bury(t.Reason)
 	default:

@@ -18,11 +18,12 @@ import (
 // company is agents that have their tasks done by others: each calls those under its name, then answers with its name
 // and what they answered. One without others does work if there is any.
 type company struct {
-	calls map[string][]string
-	work  func(ctx context.Context, agent string) error
-	keep  time.Duration
-	mu    sync.Mutex
-	asked map[string]int // model requests by agent
+	calls  map[string][]string
+	work   func(ctx context.Context, agent string) error
+	keep   time.Duration
+	within time.Duration // of each call
+	mu     sync.Mutex
+	asked  map[string]int // model requests by agent
 }
 
 func (c *company) Generate(ctx context.Context, req *model.Request) (*model.Response, error) {
@@ -61,7 +62,9 @@ func (c *company) Tools(context.Context) (tools []schema.Tool, _ error) {
 		for _, name := range under {
 			if !seen[name] {
 				seen[name] = true
-				tools = append(tools, schema.AgentTool(schema.AgentSpec{ID: name}))
+				tool := schema.AgentTool(schema.AgentSpec{ID: name})
+				tool.TimeoutMS = c.within.Milliseconds()
+				tools = append(tools, tool)
 			}
 		}
 	}

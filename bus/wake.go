@@ -96,8 +96,40 @@ func (b *Bus) forward(ctx context.Context, stream string, cfg jetstream.Consumer
 				return err // the message comes again
 			}
 		}
+		if run, rest, _ := b.names.cutRun(m.Subject(), "run"); strings.HasPrefix(rest, string(schema.KindCtl)) && isStop(m.Data()) {
+			b.stopChildren(ctx, run)
+		}
 		if err := m.Ack(); err != nil {
 			return err
+		}
+	}
+}
+
+// stopChildren stops the runs that a stopped run waits for. The run's owner does that too, but the run may be parked and
+// all slots taken, by these very children. A child that is not open yet is left to the owner.
+func (b *Bus) stopChildren(ctx context.Context, run string) {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	facts, err := b.Facts(ctx, run, 0, schema.KindTurn, schema.KindResult)
+	if err != nil {
+		b.log.Warn("children of a stopped run not looked for", "run", run, "error", err)
+		return
+	}
+	settled := map[schema.Key]bool{}
+	var last schema.Turn
+	for _, f := range facts {
+		settled[f.Key] = true
+		if t := new(schema.Turn); f.Key.Kind == schema.KindTurn && schema.Decode(f.Data, t) == nil && t.N >= last.N {
+			last = *t
+		}
+	}
+	for i := range last.Calls {
+		if last.Calls[i].Queue != schema.QueueAgents || settled[schema.ResultKey(last.N, i, schema.QueueAgents)] {
+			continue
+		}
+		_, err := b.StopRun(ctx, schema.ChildRun(run, last.N, i, 1), "the run that called it was stopped")
+		if err != nil && !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrRunClosed) {
+			b.log.Warn("child of a stopped run not stopped", "run", run, "error", err)
 		}
 	}
 }
@@ -125,8 +157,9 @@ func (b *Bus) wakes(m jetstream.Msg) (run string, ok bool) {
 }
 
 // park gives the message of a run away that waits for others. First it is made sure that the run is woken in time,
-// then the message goes, and then the leader is asked whether what the run waits for has come meanwhile.
-func (e *errand) park(t schema.Taken) {
+// then the message and the run's place go, and then the leader is asked whether what the run waits for has come
+// meanwhile: a wake-up that came before was given back.
+func (e *errand) park(t schema.Taken, slot *entry) {
 	b := e.bus
 	if !t.At.IsZero() {
 		if err := b.wakeAt(e.run.Run, t.At); err != nil {
@@ -136,6 +169,7 @@ func (e *errand) park(t schema.Taken) {
 		}
 	}
 	e.reply(ackDone)
+	b.table.drop(slot)
 	ctx, cancel := context.WithTimeout(b.life, writeTimeout)
 	defer cancel()
 	for attempt := 1; ; attempt++ {

@@ -1,0 +1,193 @@
+package bus_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/bustest"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// outcomes returns the error type of each call of turn 1, "" for a success.
+func outcomes(t *testing.T, facts []schema.Fact) (types []schema.ErrorType) {
+	t.Helper()
+	byCall := map[int]schema.ErrorType{}
+	for _, f := range facts {
+		if f.Key.Kind != schema.KindResult {
+			continue
+		}
+		r, err := schema.DecodeResult(f.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byCall[f.Key.I] = ""
+		if r.Error != nil {
+			byCall[f.Key.I] = r.Error.Type
+		}
+	}
+	for i := range len(byCall) {
+		types = append(types, byCall[i])
+	}
+	return types
+}
+
+// holdUp returns work that the named agents are stuck with until their request ends, and what says that one is.
+func holdUp(agents ...string) (work func(context.Context, string) error, stuck chan string) {
+	stuck = make(chan string, 16)
+	return func(ctx context.Context, agent string) error {
+		if !slices.Contains(agents, agent) {
+			return nil
+		}
+		stuck <- agent
+		<-ctx.Done()
+		return ctx.Err()
+	}, stuck
+}
+
+// TestD05CancelledChild: one of three children is stopped; its call is cancelled, the others go on, and the parent answers.
+func TestD05CancelledChild(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	work, stuck := holdUp("c")
+	c := &company{calls: map[string][]string{"a": {"b", "c", "d"}}, work: work}
+	c.open(t, connect(t, srv), 2)
+	run := start(t, b, "a", `{"task":"go"}`)
+	<-stuck
+	if _, err := b.StopRun(t.Context(), schema.ChildRun(run, 1, 1, 1), "enough"); err != nil {
+		t.Fatal(err)
+	}
+	facts := waitClosed(t, b, run, 20*time.Second)
+	if got := outcomes(t, facts); !slices.Equal(got, []schema.ErrorType{"", schema.Cancelled, ""}) {
+		t.Errorf("outcomes %v", got)
+	}
+	if a := answerOf(t, facts, 1); a.Reason != schema.ReasonDone {
+		t.Errorf("answer %+v", a)
+	}
+	for _, err := range bustest.Check(facts) {
+		t.Error(err)
+	}
+}
+
+// TestD04StopReachesChildren: a stop of a parked run ends its children first; it is over when they are.
+func TestD04StopReachesChildren(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	work, stuck := holdUp("c")
+	c := &company{calls: map[string][]string{"a": {"b"}, "b": {"c"}}, work: work}
+	c.open(t, connect(t, srv), 1)
+	run := start(t, b, "a", `{"task":"go"}`)
+	<-stuck
+	if _, err := b.StopRun(t.Context(), run, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	facts := waitClosed(t, b, run, 30*time.Second)
+	end := facts[len(facts)-1].Seq
+	if got := outcomes(t, facts); !slices.Equal(got, []schema.ErrorType{schema.Cancelled}) {
+		t.Errorf("outcomes %v", got)
+	}
+	child := schema.ChildRun(run, 1, 0, 1)
+	for _, below := range []string{child, schema.ChildRun(child, 1, 0, 1)} {
+		facts := waitClosed(t, b, below, 10*time.Second)
+		for _, f := range facts {
+			if f.Key.Kind == schema.KindTurn && f.Seq > end {
+				t.Errorf("run %s: %s after the parent's close", below, f.Key)
+			}
+		}
+	}
+}
+
+// TestChildDeadline: a parked parent's timer ends a child that is over its time.
+func TestChildDeadline(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	work, _ := holdUp("b")
+	c := &company{calls: map[string][]string{"a": {"b"}}, work: work, within: 500 * time.Millisecond}
+	c.open(t, connect(t, srv), 2)
+	facts := waitClosed(t, b, start(t, b, "a", `{"task":"go"}`), 20*time.Second)
+	if got := outcomes(t, facts); !slices.Equal(got, []schema.ErrorType{schema.Timeout}) {
+		t.Errorf("outcomes %v", got)
+	}
+}
+
+// TestChildRefused: agents that call themselves, or each other too deep, are refused by a result.
+func TestChildRefused(t *testing.T) {
+	t.Parallel()
+	deep := map[string][]string{}
+	for c := 'a'; c < 'l'; c++ {
+		deep[string(c)] = []string{string(c + 1)}
+	}
+	for name, tt := range map[string]struct {
+		calls map[string][]string
+		want  string
+	}{
+		"itself": {map[string][]string{"a": {"b"}, "b": {"a"}}, "cannot call itself"},
+		"deep":   {deep, "not deeper"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := server(t)
+			b := connect(t, srv)
+			c := &company{calls: tt.calls}
+			c.open(t, connect(t, srv), 2)
+			facts := waitClosed(t, b, start(t, b, "a", `{"task":"go"}`), 30*time.Second)
+			if a := answerOf(t, facts, 1); !strings.Contains(a.Text, tt.want) {
+				t.Errorf("answer %+v", a)
+			}
+		})
+	}
+}
+
+// TestKeptRun: a kept run answers what is said to it though nobody owns it, and closes on request.
+func TestKeptRun(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	c := &company{}
+	c.open(t, connect(t, srv), 1)
+	run := start(t, b, "a", `{"task":"go","keep":true}`)
+	waitFact(t, b, run, schema.AnswerKey(1))
+	if _, err := b.SayTo(t.Context(), run, "and now?"); err != nil {
+		t.Fatal(err)
+	}
+	waitFact(t, b, run, schema.AnswerKey(2))
+	if _, err := b.StopRun(t.Context(), run, schema.WhyClose); err != nil {
+		t.Fatal(err)
+	}
+	var end schema.Close
+	facts := waitClosed(t, b, run, 20*time.Second)
+	if err := schema.Decode(facts[len(facts)-1].Data, &end); err != nil || end.State != string(schema.ReasonDone) {
+		t.Errorf("close %+v, %v", end, err)
+	}
+}
+
+// TestKeptRunExpires: a kept conversation closes by itself when nobody has said anything for long enough.
+func TestKeptRunExpires(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	c := &company{keep: time.Second}
+	c.open(t, connect(t, srv), 1)
+	waitClosed(t, b, start(t, b, "a", `{"task":"go","keep":true}`), 20*time.Second)
+}
+
+// waitFact waits until a fact of a run is there.
+func waitFact(t *testing.T, b *bus.Bus, run string, key schema.Key) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for f, err := range b.Follow(ctx, run) {
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		if f.Key == key {
+			return
+		}
+	}
+}
