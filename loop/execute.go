@@ -55,13 +55,12 @@ func (x *exchange) execute(t *schema.Turn) error {
 	return s.order.err
 }
 
-// park ends the turn here, though calls are open, when none of them needs this process. What could be written of a
-// broken turn goes first.
+// park ends the turn here, though calls are open, when none of them needs this process.
 func (s *starter) park() error {
-	if s.order.err != nil {
-		return s.order.err
+	err := s.order.err
+	if err == nil {
+		err = s.nursery.park()
 	}
-	err := s.nursery.park()
 	close(s.nursery.leave)
 	for i := range s.nursery.open { // the dispatches end, so that none is left that would stop a child
 		if s.nursery.started[i] {
