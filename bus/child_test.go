@@ -4,11 +4,13 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
+	"github.com/jetcrew/jetcrew/loop"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -189,5 +191,67 @@ func waitFact(t *testing.T, b *bus.Bus, run string, key schema.Key) {
 		if f.Key == key {
 			return
 		}
+	}
+}
+
+// meddler takes runs as another host does, and meddles before the message of a parked run is given away.
+type meddler struct {
+	bus.Host
+	meddle func(schema.Taken)
+}
+
+func (m meddler) Take(ctx context.Context, msg schema.RunMessage) schema.Taken {
+	taken := m.Host.Take(ctx, msg)
+	if taken.Act == schema.TakenParked {
+		m.meddle(taken)
+	}
+	return taken
+}
+
+// TestNoWakeUpIsLost: what a run waits for comes after its owner has read and before the message is gone.
+func TestNoWakeUpIsLost(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b, hosting := connect(t, srv), connect(t, srv)
+	c := &company{calls: map[string][]string{"a": {"stranger"}}}
+	run := schema.NewID()
+	meddle := sync.OnceFunc(func() {
+		call := &schema.Call{Run: run, Turn: 1, Tool: "stranger"}
+		r := call.Done("from far away")
+		if _, err := b.Append(context.Background(), run, call.ResultKey(schema.QueueAgents), &r, schema.Key{}); err != nil {
+			t.Error(err)
+		}
+	})
+	c.serve(t, hosting, bus.Hosting{Slots: 1, Host: meddler{c.host(t, hosting), func(schema.Taken) { meddle() }}})
+	if err := b.StartRun(t.Context(), &schema.Call{Run: run, Tool: "a", Args: `{"task":"go"}`}); err != nil {
+		t.Fatal(err)
+	}
+	if a := answerOf(t, waitClosed(t, b, run, 20*time.Second), 1); a.Text != "a(from far away)" {
+		t.Errorf("answer %+v", a)
+	}
+}
+
+// TestForegroundCallsAgent: a run without a message to give back waits where it is for an agent that it finds in the
+// catalog, and sees no agents unless its tools name them.
+func TestForegroundCallsAgent(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b, hosting := connect(t, srv), connect(t, srv)
+	c := &company{calls: map[string][]string{"a": {"b"}}}
+	c.serve(t, hosting, bus.Hosting{Slots: 1, Host: c.host(t, hosting), Agents: []schema.Tool{schema.AgentTool(schema.AgentSpec{ID: "b"})}})
+	found := b.Select("agents/b")
+	if err := found.Wait(t.Context(), 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if tools, err := b.Select("*", "b").Tools(t.Context()); err != nil || len(tools) > 0 {
+		t.Errorf("tools %v, %v", tools, err)
+	}
+	a, err := loop.New(loop.Config{Agent: schema.AgentSpec{ID: "a", Limits: schema.DefaultLimits()}, Model: c, Bus: b, Registry: found})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := a.Run(t.Context(), "go")
+	if err != nil || answer.Text != "a(b())" {
+		t.Errorf("answer %+v, %v", answer, err)
 	}
 }

@@ -71,8 +71,8 @@ func (c *company) Tools(context.Context) (tools []schema.Tool, _ error) {
 	return tools, nil
 }
 
-// open serves the company's agents on b, some runs at a time.
-func (c *company) open(t *testing.T, b *bus.Bus, slots int) (stop func()) {
+// host works on the company's runs.
+func (c *company) host(t *testing.T, b *bus.Bus) *loop.Host {
 	t.Helper()
 	h, err := loop.NewHost(loop.HostConfig{
 		Config: loop.Config{Bus: b, Instance: b.Instance()}, KeepFor: c.keep,
@@ -84,15 +84,25 @@ func (c *company) open(t *testing.T, b *bus.Bus, slots int) (stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h
+}
+
+// open serves the company's agents on b, some runs at a time.
+func (c *company) open(t *testing.T, b *bus.Bus, slots int) {
+	t.Helper()
+	c.serve(t, b, bus.Hosting{Slots: slots, Host: c.host(t, b)})
+}
+
+func (c *company) serve(t *testing.T, b *bus.Bus, h bus.Hosting) {
+	t.Helper()
+	h.Drain = time.Second
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- b.Host(ctx, bus.Hosting{Slots: slots, Host: h, Drain: time.Second}) }()
-	stop = sync.OnceFunc(func() {
+	go func() { done <- b.Host(ctx, h) }()
+	t.Cleanup(func() {
 		cancel()
 		<-done // an error where the test closed the bus
 	})
-	t.Cleanup(stop)
-	return stop
 }
 
 func start(t *testing.T, b *bus.Bus, agent, args string) string {

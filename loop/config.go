@@ -28,7 +28,7 @@ type Config struct {
 	Guards    []Guard
 	Events    func(Event)      // gets the runs' events, see Event; nil: nobody listens
 	Principal schema.Principal // on whose behalf the runs act
-	Instance  string           // id of this process; default: a fresh id
+	Instance  string           // id of this process; default: that of Bus, or a fresh id
 	Logger    *slog.Logger     // default: nothing is logged
 	FinalTurn time.Duration    // bound on the turn that follows a limit; default 30 s
 	NoLimits  bool             // no limit of Agent.Limits and no repeat limit applies: for replaying a transcript
@@ -45,6 +45,10 @@ func (c Config) withDefaults() Config {
 		}
 		if c.Outputs == nil {
 			c.Outputs, _ = c.Bus.(Outputs)
+		}
+		// Who asks whether a run's owner is alive asks for it by this name, on the bus.
+		if named, ok := c.Bus.(interface{ Instance() string }); ok && c.Instance == "" {
+			c.Instance = named.Instance()
 		}
 	}
 	if c.Instance == "" {

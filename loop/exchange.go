@@ -19,6 +19,7 @@ type exchange struct {
 	k     int // number of the answer
 	first int // its first turn
 	until time.Time
+	open  *schema.Open
 	tally tally
 
 	resuming bool       // the turn under way is an earlier owner's
@@ -28,7 +29,7 @@ type exchange struct {
 // exchange works until an answer is written. The token of r.working is held.
 func (r *Run) exchange(ctx context.Context) (schema.Answer, error) {
 	ctx = trace.ContextWithSpan(ctx, r.span)
-	x := &exchange{Run: r, ctx: ctx, k: r.state.Answers() + 1, first: r.state.Turns() + 1}
+	x := &exchange{Run: r, ctx: ctx, k: r.state.Answers() + 1, first: r.state.Turns() + 1, open: r.state.Open()}
 	if ms := r.agent.cfg.Agent.Limits.WallClockMS; ms > 0 && !r.agent.cfg.NoLimits {
 		x.until = time.Now().Add(time.Duration(ms) * time.Millisecond)
 	}

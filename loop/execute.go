@@ -217,11 +217,10 @@ func (x *exchange) within(t *schema.Turn, i int) (d time.Duration, ok bool) {
 
 func (x *exchange) call(t *schema.Turn, i int) *schema.Call {
 	c := &t.Calls[i]
-	open := x.state.Open()
 	return &schema.Call{
 		Run: x.id, Turn: t.N, Index: i, Label: c.Label, Tool: c.Tool, Source: c.Source, Args: c.Args, Bound: c.Bound,
 		Agent: x.agent.cfg.Agent.ID, Principal: x.agent.cfg.Principal, Effect: c.Effect, Idempotent: c.Idempotent,
-		TimeoutMS: c.TimeoutMS, Digest: c.Digest, Depth: open.Depth, Lineage: open.Lineage,
+		TimeoutMS: c.TimeoutMS, Digest: c.Digest, Depth: x.open.Depth, Lineage: x.open.Lineage,
 	}
 }
 
