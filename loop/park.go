@@ -9,8 +9,8 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// errParked ends the work on a run that waits for nothing but other runs. It holds no slot and no message meanwhile.
-var errParked = errors.New("the run waits for other agents")
+// errParked ends the work on a run that waits for nothing but other runs, or for a message. It holds no slot meanwhile.
+var errParked = errors.New("the run is parked: it waits for other agents or for a message")
 
 // nursery keeps track of the calls of one turn that are runs of their own, so that the turn can be left when nothing
 // else of it is under way. A nil nursery is that of an owner who stays.
