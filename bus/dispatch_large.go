@@ -21,7 +21,10 @@ func (o *owner) publishLarge() (ownerEvent, error) {
 	m, err := o.refer()
 	if err == nil {
 		span := o.span(m)
-		_, err = o.bus.publish(m)
+		var seq uint64
+		if seq, err = o.bus.publish(m); err == nil {
+			o.place(seq)
+		}
 		span.End()
 	}
 	return o.publishAgain(err)
