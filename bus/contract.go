@@ -27,6 +27,7 @@ func Subjects(prefix string) []Subject {
 		{n.prefix + ".live." + run + ".<fact>", "", "", "the same, sent again by the stream after it stored the fact"},
 		{n.deadSubject("<queue>"), n.dead(), "bus.DeadLetter", "a message that no worker could finish"},
 		{n.timerSet(run), n.timer(), "", "a run that is to be woken: the payload is its id, the header `" + headerSchedule + "` says when"},
+		{n.timerLease("<task>"), n.timer(), "", "an orchestrator's instance: it alone does the task until the message's TTL is over"},
 		{n.timerDue(run), n.timer(), "", "the same, when it is due"},
 		{n.catalogKey("<queue>.<instance>"), n.catalogStream(), "bus.Announcement", "a worker is alive"},
 		{n.catalogKey("tools.<queue>.<digest>"), n.catalogStream(), "bus.ToolSet", "definitions of tools"},

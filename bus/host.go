@@ -52,6 +52,7 @@ func (b *Bus) Host(ctx context.Context, h Hosting) error {
 	for stream, cfg := range WakeConsumers(b.cfg.Prefix) {
 		wakes.Go(func() { b.wakeUps(forwarding, stream, cfg) })
 	}
+	wakes.Go(func() { b.expireRuns(forwarding) })
 	defer wakes.Wait()
 	defer stop()
 	if len(h.Agents) > 0 {

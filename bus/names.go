@@ -52,8 +52,9 @@ func (n names) dead() string { return n.stream("DEAD") }
 
 func (n names) timer() string { return n.stream("TIMER") }
 
-func (n names) timerSet(run string) string { return n.prefix + ".timer.set." + run }
-func (n names) timerDue(run string) string { return n.prefix + ".timer.due." + run }
+func (n names) timerSet(run string) string    { return n.prefix + ".timer.set." + run }
+func (n names) timerLease(name string) string { return n.prefix + ".timer.lease." + name }
+func (n names) timerDue(run string) string    { return n.prefix + ".timer.due." + run }
 
 func (n names) catalog() string              { return n.prefix + "_catalog" }
 func (n names) catalogStream() string        { return "KV_" + n.catalog() }

@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -165,5 +166,32 @@ func TestWaitingHoldsNoSlot(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOneLease: of all processes one gets a lease, until it is over.
+func TestOneLease(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	var got []bool
+	for range 3 {
+		mine, err := bus.Lease(connect(t, srv), "task", time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, mine)
+	}
+	if want := []bool{true, false, false}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	b, late := connect(t, srv), time.Now().Add(20*time.Second)
+	for held := 0; held < 2; {
+		mine, err := bus.Lease(b, "short", time.Second)
+		if err != nil || time.Now().After(late) {
+			t.Fatalf("the lease does not end: %v", err)
+		}
+		if mine {
+			held++
+		}
 	}
 }

@@ -35,7 +35,7 @@ func Streams(prefix string, replicas int) []jetstream.StreamConfig {
 		{
 			Name: n.timer(), Description: "what is due later: wake-ups", Subjects: []string{prefix + ".timer.>"},
 			Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, MaxMsgsPerSubject: 1, AllowDirect: true,
-			AllowMsgSchedules: true, AllowRollup: true, Replicas: replicas,
+			AllowMsgSchedules: true, AllowRollup: true, AllowMsgTTL: true, Replicas: replicas,
 		},
 	}
 }

@@ -1,0 +1,4 @@
+package bus
+
+// Lease is lease for tests.
+var Lease = (*Bus).lease
