@@ -228,13 +228,6 @@ func (o *owner) span(m *nats.Msg) trace.Span {
 	return span
 }
 
-// place says that the call goes on without this process.
-func (o *owner) place(seq uint64) {
-	if o.placed != nil {
-		o.placed(o.call.Index, seq, o.server)
-	}
-}
-
 // publishAgain takes what went wrong with the last attempt. Silence is answered by another copy, which the facts make
 // harmless; a refusal is the call's outcome.
 func (o *owner) publishAgain(err error) (ownerEvent, error) {
@@ -394,18 +387,6 @@ func (o *owner) look(ctx context.Context) (ownerEvent, error) {
 	}
 	o.read(m.Data)
 	return evSettled, nil
-}
-
-// stopChild has the child run of the call stopped.
-func (o *owner) stopChild() {
-	ctx, cancel := context.WithTimeout(o.bus.life, publishTimeout)
-	defer cancel()
-	_, err := o.bus.StopRun(ctx, o.call.StartKey(o.queue).Run, o.ended())
-	if err != nil && !errors.Is(err, ErrRunClosed) {
-		o.bus.log.Warn("child run not stopped yet", "call", o.call.String(), "error", err)
-		return
-	}
-	o.place(0)
 }
 
 // ended says for the workers why the call is cancelled.
