@@ -1,5 +1,5 @@
-// Package bustest is what tests over a bus have in common: a server, workers made of plain functions, and a checker of
-// what must hold in the facts of every run.
+// Package bustest is what tests over a bus have in common: a server, a cluster of servers, a proxy that injects faults,
+// workers made of plain functions, and a checker of what must hold in the facts of every run.
 //
 // It owns no test of its own subject. It refuses to fake the bus: the server is a real one.
 //
