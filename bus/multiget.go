@@ -57,7 +57,8 @@ type page struct {
 	more bool   // messages match that are not in it
 }
 
-// directGet asks for several stored messages and hands each to take. (The client library's own form allocates half a
+// directGet asks for several stored messages and hands each to take. An answer that stays out, because a connection
+// broke or a replica went away, ends it after publishTimeout of silence. (The client library's own form allocates half a
 // megabyte for each request.)
 func (b *Bus) directGet(ctx context.Context, stream string, request map[string]any, take func(*nats.Msg)) (p page, err error) {
 	body, err := json.Marshal(request)
@@ -74,11 +75,16 @@ func (b *Bus) directGet(ctx context.Context, stream string, request map[string]a
 	if err := b.nc.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, body); err != nil {
 		return p, fmt.Errorf("read facts: %w", err)
 	}
+	silence := time.NewTimer(publishTimeout)
+	defer silence.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return p, fmt.Errorf("read facts: %w", ctx.Err())
+		case <-silence.C:
+			return p, fmt.Errorf("read facts: %w", nats.ErrTimeout)
 		case m := <-msgs:
+			silence.Reset(publishTimeout)
 			switch status := m.Header.Get("Status"); status {
 			case "":
 				p.more = m.Header.Get("Nats-Num-Pending") != "0"
