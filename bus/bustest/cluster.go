@@ -103,8 +103,13 @@ func (c *Cluster) Start(i int) {
 // stay with it.
 func (c *Cluster) Isolate(i int) { c.between(i, (*Proxy).Cut) }
 
-// Rejoin ends Isolate. It does not wait for the node to catch up.
+// Rejoin ends Isolate and Lag. It does not wait for the node to catch up.
 func (c *Cluster) Rejoin(i int) { c.between(i, (*Proxy).Heal) }
+
+// Lag delays what a node and the others say to each other, until Rejoin: the node is behind.
+func (c *Cluster) Lag(i int, d time.Duration) {
+	c.between(i, func(p *Proxy) { p.Set(Fault{Delay: d}) })
+}
 
 func (c *Cluster) between(i int, do func(*Proxy)) {
 	for j, other := range c.nodes {
@@ -166,20 +171,22 @@ func (c *Cluster) launch(i int) {
 	nd.clients.retarget(srv.Addr().String())
 }
 
-// awaitReady waits until one of the running nodes leads JetStream and the others follow it.
+// awaitReady waits until one of the running nodes leads JetStream, knows the others, and they follow it.
 func (c *Cluster) awaitReady() {
 	c.t.Helper()
 	Eventually(c.t, "the cluster is ready", func() bool {
-		leaders := 0
+		running, known := 0, 0
 		for _, nd := range c.nodes {
 			switch {
 			case nd.srv == nil:
+				continue
 			case !nd.srv.JetStreamIsCurrent():
 				return false
 			case nd.srv.JetStreamIsLeader():
-				leaders++
+				known = len(nd.srv.JetStreamClusterPeers())
 			}
+			running++
 		}
-		return leaders == 1
+		return known == running
 	})
 }

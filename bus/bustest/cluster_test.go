@@ -12,11 +12,15 @@ import (
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := bustest.StartCluster(t, 3)
-	b, err := bus.Connect(t.Context(), bus.Config{URL: c.URL(), Replicas: 3})
-	if err != nil {
-		t.Fatal(err)
+	var members []*bus.Bus
+	for i := range 3 {
+		b, err := bus.Connect(t.Context(), bus.Config{URL: c.URL(i), Replicas: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.Close)
+		members = append(members, b)
 	}
-	t.Cleanup(b.Close)
 	leads := func() int {
 		bustest.Eventually(t, "a node leads", func() bool { return c.Leader("JC_RUNS", "") >= 0 })
 		return c.Leader("JC_RUNS", "")
@@ -35,7 +39,7 @@ func TestCluster(t *testing.T) {
 		if tt.moves {
 			bustest.Eventually(t, tt.name+": another node leads", func() bool { return c.Leader("JC_RUNS", "") != leader })
 		}
-		if _, err := b.Append(t.Context(), schema.NewID(), schema.OpenKey(), &schema.Open{}, schema.Key{}); err != nil {
+		if _, err := members[(leader+2)%3].Append(t.Context(), schema.NewID(), schema.OpenKey(), &schema.Open{}, schema.Key{}); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		tt.undo(leader)

@@ -1,0 +1,162 @@
+package bus_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/bustest"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// member connects to some nodes of a cluster, all when none is named, with every stream on three nodes.
+func member(t testing.TB, c *bustest.Cluster, nodes ...int) *bus.Bus {
+	t.Helper()
+	b, err := bus.Connect(t.Context(), bus.Config{URL: c.URL(nodes...), Replicas: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// counter counts how often each call was started.
+type counter struct {
+	mu     sync.Mutex
+	starts map[string]int
+}
+
+func (n *counter) run(_ context.Context, c *schema.Call) (schema.Result, *schema.Pending) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.starts[c.String()]++
+	return c.Done("done"), nil
+}
+
+// turns dispatches turns of calls, idempotent and run-once by turns, until faults has returned, and wants of every call
+// a result that says it was done, a run-once one started once.
+func turns(t *testing.T, b *bus.Bus, n *counter, faults func()) {
+	t.Helper()
+	const parallel = 8
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		faults()
+	}()
+	run, slowest := schema.NewID(), time.Duration(0)
+	for turn, ended := 1, false; !ended; turn++ {
+		select {
+		case <-over:
+			ended = true // one more turn, with nothing in its way
+		default:
+		}
+		began := time.Now()
+		var open sync.WaitGroup
+		for i := range parallel {
+			c := call(run, []string{"work", "work" + runOnce}[i%2], i)
+			c.Turn = turn
+			open.Go(func() {
+				r, err := b.Dispatch(t.Context(), c, "test", time.Minute)
+				if err != nil || !r.OK {
+					t.Errorf("%s: %+v, %v", c, r, err)
+				}
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				if starts := n.starts[c.String()]; starts == 0 || starts > 1 && !c.Idempotent {
+					t.Errorf("%s was started %d times", c, starts)
+				}
+			})
+		}
+		open.Wait()
+		slowest = max(slowest, time.Since(began))
+	}
+	t.Logf("slowest turn %v", slowest)
+}
+
+// TestB12LeadersAndNodes: calls go on while leaders step down, a node is stopped and started and another goes in lame
+// duck mode.
+func TestB12LeadersAndNodes(t *testing.T) {
+	t.Parallel()
+	c := bustest.StartCluster(t, 3)
+	n := &counter{starts: map[string]int{}}
+	for i := range 3 {
+		serve(t, member(t, c, i, (i+1)%3), bus.Worker{Queue: "test", Slots: 4, Tools: toolbox{"work": n.run, "work" + runOnce: n.run}})
+	}
+	turns(t, member(t, c), n, func() {
+		for _, stream := range []string{"JC_WORK", "JC_RUNS"} {
+			c.StepDown(stream, "")
+			lasts(300 * time.Millisecond)
+		}
+		c.StepDown("JC_WORK", "test")
+		c.Stop(0)
+		lasts(300 * time.Millisecond)
+		c.Start(0)
+		c.LameDuck(1)
+		c.Start(1)
+	})
+}
+
+// TestC14OneTaker: of several who take the next slot of a run at once, on different nodes, one has it.
+func TestC14OneTaker(t *testing.T) {
+	t.Parallel()
+	c := bustest.StartCluster(t, 3)
+	takers := []*bus.Bus{member(t, c, 0), member(t, c, 1), member(t, c, 2)}
+	run := schema.NewID()
+	for k := 1; k <= 50; k++ {
+		errs := make([]error, len(takers))
+		var racing sync.WaitGroup
+		for i, b := range takers {
+			racing.Go(func() {
+				_, errs[i] = b.Append(t.Context(), run, schema.CtlKey(k), &schema.Ctl{Act: schema.CtlOwn, Instance: b.Instance()}, schema.Key{})
+			})
+		}
+		racing.Wait()
+		won := 0
+		for _, err := range errs {
+			switch {
+			case err == nil:
+				won++
+			case !errors.Is(err, schema.ErrExists):
+				t.Errorf("slot %d: %v", k, err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("slot %d was taken by %d", k, won)
+		}
+	}
+}
+
+// TestStaleReads: a reader whose node is behind gets what it waits for, and nobody takes its silence for absence.
+func TestStaleReads(t *testing.T) {
+	t.Parallel()
+	c := bustest.StartCluster(t, 3)
+	member(t, c) // makes the streams
+	bustest.Eventually(t, "the facts have a leader", func() bool { return c.Leader("JC_RUNS", "") >= 0 })
+	leader := c.Leader("JC_RUNS", "")
+	follower := (leader + 1) % 3
+	writer, reader := member(t, c, leader), member(t, c, follower)
+	c.Lag(follower, 10*time.Millisecond)
+	behind := 0
+	for n := range 30 {
+		run := schema.NewID()
+		seq, err := writer.Append(t.Context(), run, schema.OpenKey(), &schema.Open{}, schema.Key{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data, err := reader.Glimpse(t.Context(), run, schema.OpenKey()); err != nil {
+			t.Fatal(err)
+		} else if data == nil {
+			behind++
+		}
+		if data, err := reader.Look(t.Context(), run, schema.OpenKey()); err != nil || data == nil {
+			t.Errorf("fact %d at the leader: %q, %v", n, data, err)
+		}
+		if facts, err := reader.Facts(t.Context(), run, seq); err != nil || len(facts) != 1 {
+			t.Errorf("facts of run %d up to the barrier: %+v, %v", n, facts, err)
+		}
+	}
+	t.Logf("%d of 30 direct reads were behind", behind)
+}
