@@ -1,0 +1,179 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/embedded"
+	"github.com/jetcrew/jetcrew/executor"
+	"github.com/jetcrew/jetcrew/loop"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// The test starts its own binary again for each process of the fleet, with a role and an argument in the environment.
+const (
+	envRole   = "CHAOS_ROLE"
+	envURL    = "CHAOS_URL"    // of the server
+	envDir    = "CHAOS_DIR"    // of the server's store
+	envPort   = "CHAOS_PORT"   // of the server
+	envLedger = "CHAOS_LEDGER" // of the workers
+	agent     = "chaos"
+	queue     = "mixed"
+)
+
+func TestMain(m *testing.M) {
+	role := os.Getenv(envRole)
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := play(ctx, role); err != nil {
+		slog.Error("role ended", "role", role, "error", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func play(ctx context.Context, role string) error {
+	switch role {
+	case "server":
+		return playServer(ctx)
+	case "worker":
+		return playWorker(ctx)
+	case "orchestrator":
+		return playOrchestrator(ctx)
+	}
+	return fmt.Errorf("role %q is unknown", role)
+}
+
+func playServer(ctx context.Context) error {
+	port, err := strconv.Atoi(os.Getenv(envPort))
+	if err != nil {
+		return err
+	}
+	srv, err := embedded.Start(embedded.Config{Dir: os.Getenv(envDir), Port: port})
+	if err != nil {
+		return err
+	}
+	defer srv.Stop()
+	<-ctx.Done()
+	return nil
+}
+
+// connect tries until the server is there: it may be away just now.
+func connect(ctx context.Context) (*bus.Bus, error) {
+	for {
+		b, err := bus.Connect(ctx, bus.Config{URL: os.Getenv(envURL)})
+		if err == nil || ctx.Err() != nil {
+			return b, err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+type args struct {
+	ID string `json:"id"`
+	MS int    `json:"ms"`
+}
+
+func (a args) pause() time.Duration { return time.Duration(a.MS) * time.Millisecond }
+
+// ledger notes that a call starts, in one write to the end of a file that all workers share.
+type ledger struct{ file io.Writer }
+
+func (l ledger) note(ctx context.Context, tool string, a args) error {
+	_, err := fmt.Fprintf(l.file, "%s %s %d\n", a.ID, tool, schema.Delivery(ctx))
+	return err
+}
+
+func playWorker(ctx context.Context) error {
+	file, err := os.OpenFile(os.Getenv(envLedger), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	set, err := tools(ledger{file})
+	if err != nil {
+		return err
+	}
+	b, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return b.Serve(ctx, bus.Worker{Queue: queue, Slots: 8, Tools: set, Drain: 2 * time.Second})
+}
+
+func tools(l ledger) (*executor.Set, error) {
+	tool := func(name string, run func(context.Context, args) (string, error), opts ...executor.Option) executor.Tool {
+		noted := func(ctx context.Context, a args) (string, error) {
+			if err := l.note(ctx, name, a); err != nil {
+				return "", err
+			}
+			return run(ctx, a)
+		}
+		return executor.Func(name, "A tool of the chaos test.", noted, opts...)
+	}
+	return executor.NewSet(queue,
+		tool(toolFast, func(_ context.Context, a args) (string, error) { return a.ID, nil }, executor.Idempotent()),
+		tool(toolSlow, func(ctx context.Context, a args) (string, error) { return a.ID, wait(ctx, a.pause()) }, executor.Idempotent()),
+		tool(toolOnce, func(ctx context.Context, a args) (string, error) { return a.ID, wait(ctx, a.pause()/4) }),
+		tool(toolLarge, func(_ context.Context, a args) (string, error) { return a.ID + strings.Repeat(" large", 60<<10), nil }, executor.Idempotent()),
+		tool(toolDeaf, func(_ context.Context, a args) (string, error) {
+			time.Sleep(a.pause() * 4)
+			return a.ID, nil
+		}, executor.Idempotent(), executor.Timeout(500*time.Millisecond)),
+		tool(toolCrash, func(_ context.Context, a args) (string, error) {
+			if rand.IntN(3) == 0 {
+				os.Exit(3)
+			}
+			return a.ID, nil
+		}, executor.Idempotent()),
+	)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func playOrchestrator(ctx context.Context) error {
+	b, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	registry := b.Select("*")
+	h, err := loop.NewHost(loop.HostConfig{
+		Config: loop.Config{Bus: b, Instance: b.Instance()},
+		Find: func(name string) (schema.AgentSpec, bool) {
+			return schema.AgentSpec{ID: name, Tools: []string{"*"}, Parallel: schema.Parallel{Calls: true}}, name == agent
+		},
+		Equip: func(ctx context.Context, _ schema.AgentSpec) (loop.Model, loop.Registry, error) {
+			return script{}, registry, registry.Wait(ctx, 10*time.Second)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return b.Host(ctx, bus.Hosting{Slots: 64, Host: h, Drain: 2 * time.Second})
+}

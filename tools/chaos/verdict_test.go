@@ -1,0 +1,200 @@
+package chaos
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/bustest"
+	"github.com/jetcrew/jetcrew/loop/memory"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// verdict compares what the facts, the streams and the ledger say.
+type verdict struct {
+	testing.TB
+	bus   *bus.Bus
+	fleet *fleet
+	seed  uint64
+	runs  []string
+}
+
+// wait waits until every run is closed.
+func (v *verdict) wait() {
+	open := slices.Clone(v.runs)
+	err := eventually("all runs are closed", func() (bool, string) {
+		open = slices.DeleteFunc(open, func(run string) bool {
+			facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindClose)
+			return err == nil && len(facts) > 0
+		})
+		return len(open) == 0, fmt.Sprintf("%d are open, such as %q", len(open), slices.Concat(open, []string{""})[0])
+	})
+	if err != nil {
+		v.Error(err)
+	}
+}
+
+func (v *verdict) all() {
+	starts := v.starts()
+	var total count
+	for i, run := range v.runs {
+		facts, err := v.bus.Facts(v.Context(), run, 0)
+		if err != nil {
+			v.Errorf("run %d: %v", i, err)
+			continue
+		}
+		for _, err := range bustest.Check(facts) {
+			v.Errorf("run %d (%s): %v", i, run, err)
+		}
+		v.story(i, facts, starts, &total)
+	}
+	v.Logf("%d runs, %d calls, of which %d failed (%s), %d starts of run-once calls", len(v.runs), total.calls, total.failed, total.kinds(), total.once)
+	v.leftovers()
+}
+
+// count sums up what the calls of all runs came to.
+type count struct {
+	calls, failed, once int
+	errors              map[schema.ErrorType]int
+}
+
+func (c *count) kinds() string {
+	var s []string
+	for t, n := range c.errors {
+		s = append(s, fmt.Sprintf("%s %d", t, n))
+	}
+	slices.Sort(s)
+	return strings.Join(s, ", ")
+}
+
+func (c *count) add(r *schema.Result) {
+	c.calls++
+	if r.Error != nil {
+		c.failed++
+		if c.errors == nil {
+			c.errors = map[schema.ErrorType]int{}
+		}
+		c.errors[r.Error.Type]++
+	}
+}
+
+// starts reads the ledger: how often each call started, by its id.
+func (v *verdict) starts() map[string]int {
+	file, err := os.Open(v.fleet.ledger)
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer file.Close()
+	n := map[string]int{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		id, _, _ := strings.Cut(lines.Text(), " ")
+		n[id]++
+	}
+	return n
+}
+
+// story compares a run with what the script says, call for call.
+func (v *verdict) story(i int, facts []schema.Fact, starts map[string]int, total *count) {
+	state := memory.New()
+	for _, f := range facts {
+		if err := state.Apply(f); err != nil {
+			v.Errorf("run %d: %s: %v", i, f.Key, err)
+		}
+	}
+	for n := 1; n <= state.Turns(); n++ {
+		want := answer(v.seed, i, n)
+		turn := state.Turn(n)
+		if len(turn.Calls) != len(want.Calls) {
+			v.Errorf("run %d: turn %d has %d calls, want %d", i, n, len(turn.Calls), len(want.Calls))
+			continue
+		}
+		for k := range turn.Calls {
+			r := state.Result(n, k)
+			if r == nil {
+				continue // bustest.Check has said so
+			}
+			total.add(r)
+			v.call(fmt.Sprintf("%d.%d.%d", i, n, k), want.Calls[k].Name, r, starts, total)
+		}
+	}
+	if a := state.Answer(1); a == nil || a.Reason != schema.ReasonDone {
+		v.Errorf("run %d: the answer is %+v", i, a)
+	}
+	v.order(i, state)
+}
+
+// call compares a result with the ledger.
+func (v *verdict) call(id, tool string, r *schema.Result, starts map[string]int, total *count) {
+	if r.OK && !strings.HasPrefix(r.Output, id) {
+		v.Errorf("call %s has the output %.40q", id, r.Output)
+	}
+	if r.OK && starts[id] == 0 {
+		v.Errorf("call %s has a result and never started", id)
+	}
+	if tool != toolOnce {
+		return
+	}
+	total.once += starts[id]
+	if starts[id] > 1 {
+		v.Errorf("run-once call %s started %d times: %+v", id, starts[id], r)
+	}
+}
+
+// order checks that the memory has each call followed by its results, in the order of the calls.
+func (v *verdict) order(i int, state *memory.Run) {
+	var due []string
+	for _, m := range state.Messages() {
+		switch {
+		case m.Role == schema.RoleTool:
+			if len(due) == 0 || due[0] != m.Label {
+				v.Errorf("run %d: the memory has the result of %s, want that of %q", i, m.Label, due)
+				return
+			}
+			due = due[1:]
+		case len(due) > 0:
+			v.Errorf("run %d: the memory goes on without the results of %q", i, due)
+			return
+		}
+		for _, c := range m.Calls {
+			due = append(due, c.Label)
+		}
+	}
+}
+
+// leftovers checks that nothing is left of the work.
+func (v *verdict) leftovers() {
+	js := streams(v, v.fleet.direct)
+	ctx := context.WithoutCancel(v.Context())
+	if err := eventually("the work stream is empty", func() (bool, string) {
+		s, err := js.Stream(ctx, "JC_WORK")
+		if err != nil {
+			return false, err.Error()
+		}
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(">"))
+		if err != nil {
+			return false, err.Error()
+		}
+		return info.State.Msgs == 0, fmt.Sprint(info.State.Subjects)
+	}); err != nil {
+		v.Error(err)
+	}
+	s, err := js.Stream(ctx, "JC_WORK")
+	if err != nil {
+		v.Fatal(err)
+	}
+	var names []string
+	for info := range s.ListConsumers(ctx).Info() {
+		names = append(names, info.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"agents", queue}; !slices.Equal(names, want) {
+		v.Errorf("consumers of the work stream: %q, want %q", names, want)
+	}
+}

@@ -1,0 +1,127 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/jetcrew/jetcrew/bus/bustest"
+)
+
+// fault is one thing that goes wrong.
+type fault struct {
+	at    time.Duration // from the beginning
+	what  string
+	who   int           // number of the process, taken modulo how many there are
+	lasts time.Duration // until it is over
+}
+
+// The faults, by how often each happens of 20.
+var faults = []struct {
+	what  string
+	share int
+	most  time.Duration // that it lasts
+}{
+	{"kill worker", 5, time.Second},
+	{"kill orchestrator", 3, time.Second},
+	{"kill server", 1, 500 * time.Millisecond},
+	{"pause worker", 2, 9 * time.Second}, // longer than AckWait: others take its calls
+	{"pause orchestrator", 2, 9 * time.Second},
+	{"pause server", 1, 3 * time.Second},
+	{"roll worker", 2, 0},
+	{"roll orchestrator", 1, 0},
+	{"cut off", 2, 9 * time.Second},
+	{"swallow", 1, 9 * time.Second},
+}
+
+// weather is what goes wrong within a time, from a seed.
+func weather(seed uint64, within time.Duration) (list []fault) {
+	rnd := rand.New(rand.NewPCG(seed, 0x77656174686572))
+	for at := time.Second; at < within; at += 100*time.Millisecond + time.Duration(rnd.Int64N(int64(900*time.Millisecond))) {
+		n := rnd.IntN(20)
+		for _, f := range faults {
+			if n -= f.share; n < 0 {
+				list = append(list, fault{at: at, what: f.what, who: rnd.IntN(1 << 16), lasts: time.Duration(rnd.Int64N(int64(f.most) + 1))})
+				break
+			}
+		}
+	}
+	return list
+}
+
+// endure has everything go wrong and returns when it is over.
+func (f *fleet) endure(list []fault) {
+	began := time.Now()
+	var open sync.WaitGroup
+	defer open.Wait()
+	busy := map[any]bool{} // a process or a proxy that something is done to already
+	var mu sync.Mutex
+	for _, x := range list {
+		time.Sleep(time.Until(began.Add(x.at)))
+		target, do := f.fault(x)
+		mu.Lock()
+		taken := busy[target]
+		busy[target] = true
+		mu.Unlock()
+		if taken {
+			continue
+		}
+		open.Go(func() {
+			do()
+			mu.Lock()
+			defer mu.Unlock()
+			delete(busy, target)
+		})
+	}
+}
+
+// fault returns whom a fault hits, and what happens.
+func (f *fleet) fault(x fault) (target any, do func()) {
+	worker, host, proxy := f.workers[x.who%len(f.workers)], f.hosts[x.who%len(f.hosts)], f.proxies[x.who%len(f.proxies)]
+	switch x.what {
+	case "kill worker":
+		return worker, func() { worker.signal(syscall.SIGKILL, x.lasts) }
+	case "kill orchestrator":
+		return host, func() { host.signal(syscall.SIGKILL, x.lasts) }
+	case "kill server":
+		return f.server, func() { f.server.signal(syscall.SIGKILL, x.lasts) }
+	case "pause worker":
+		return worker, func() { worker.pause(x.lasts) }
+	case "pause orchestrator":
+		return host, func() { host.pause(x.lasts) }
+	case "pause server":
+		return f.server, func() { f.server.pause(x.lasts) }
+	case "roll worker":
+		return worker, func() { worker.signal(syscall.SIGTERM, 0) }
+	case "roll orchestrator":
+		return host, func() { host.signal(syscall.SIGTERM, 0) }
+	case "cut off":
+		return proxy, func() { proxy.Cut(); time.Sleep(x.lasts); proxy.Heal() }
+	case "swallow":
+		return proxy, func() { proxy.Set(bustest.Fault{DropUp: true, DropDown: true}); time.Sleep(x.lasts); proxy.Heal() }
+	}
+	panic("fault " + x.what + " is unknown")
+}
+
+// TestWeather: a seed is a weather.
+func TestWeather(t *testing.T) {
+	t.Parallel()
+	show := func(seed uint64) []string {
+		var s []string
+		for _, x := range weather(seed, time.Minute) {
+			s = append(s, fmt.Sprintf("%v %s %d %v", x.at, x.what, x.who, x.lasts))
+		}
+		return s
+	}
+	if diff := cmp.Diff(show(7), show(7)); diff != "" {
+		t.Error(diff)
+	}
+	if cmp.Equal(show(7), show(8)) {
+		t.Error("two seeds are the same weather")
+	}
+}
