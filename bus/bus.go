@@ -69,6 +69,7 @@ type Bus struct {
 		once sync.Once
 		*Catalog
 	}
+	strays atomic.Int64 // results of unknown calls
 	broken atomic.Int64 // when the connection was last lost, Unix nanoseconds; 0: never
 
 	mu      sync.Mutex

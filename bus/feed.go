@@ -136,12 +136,43 @@ func (f *feed) listeners() []func(schema.Fact) {
 func (f *feed) settle(key schema.Key, data []byte) {
 	f.mu.Lock()
 	o := f.open[key]
-	delete(f.open, key)
+	first := o != nil && !o.settled
+	if first {
+		o.settled = true
+	}
+	stray := o == nil && f.awaits(key.N)
 	f.mu.Unlock()
-	if o != nil {
+	switch {
+	case first:
 		o.heard(data)
+	case stray:
+		f.bus.stray(f.run, key, data)
 	}
 }
+
+// awaits tells whether a call of the turn is open. mu is held.
+func (f *feed) awaits(turn int) bool {
+	for key, o := range f.open {
+		if key.N == turn && !o.settled {
+			return true
+		}
+	}
+	return false
+}
+
+// stray counts a result that answers no call made here, in a turn of which others are awaited. What this process wrote
+// itself, of a call it has done with, is none.
+func (b *Bus) stray(run string, key schema.Key, data []byte) {
+	if r, err := schema.DecodeResult(data); err == nil && r.Worker == b.cfg.Instance {
+		return
+	}
+	b.strays.Add(1)
+	b.log.Warn("result of an unknown call ignored", "run", run, "fact", key.String())
+}
+
+// Strays returns how many results this process ignored: those that answer no call it made, in turns of which it
+// awaited others.
+func (b *Bus) Strays() int64 { return b.strays.Load() }
 
 // expect registers the slot of a result before the call is published.
 func (f *feed) expect(o *owner) {
@@ -184,18 +215,28 @@ func (b *Bus) eachFeed(do func(*feed)) {
 
 // giveUp ends the calls that wait on a bus that is closed.
 func (f *feed) giveUp() {
-	f.mu.Lock()
-	open := slices.Collect(maps.Values(f.open))
-	f.mu.Unlock()
-	for _, o := range open {
+	for _, o := range f.waiting() {
 		o.hurry()
 	}
 }
 
-func (f *feed) lookUp(ctx context.Context) {
+// waiting returns the calls whose result was not heard yet.
+func (f *feed) waiting() (open []*owner) {
 	f.mu.Lock()
-	keys := slices.Collect(maps.Keys(f.open))
-	f.mu.Unlock()
+	defer f.mu.Unlock()
+	for _, o := range f.open {
+		if !o.settled {
+			open = append(open, o)
+		}
+	}
+	return open
+}
+
+func (f *feed) lookUp(ctx context.Context) {
+	var keys []schema.Key
+	for _, o := range f.waiting() {
+		keys = append(keys, o.key)
+	}
 	for page := range slices.Chunk(keys, lookPage) {
 		if err := f.lookPage(ctx, page); err != nil && ctx.Err() == nil {
 			f.bus.log.Warn("look up open calls", "run", f.run, "error", err)

@@ -163,7 +163,9 @@ func TestD37HostileResults(t *testing.T) {
 		})
 	}
 	t.Run("beside the slot", func(t *testing.T) {
+		before, published := b.Strays(), f.listen("jc.work.q2.0")
 		done := dispatched(t, b, call("beside", "x", 0), "q2", patience)
+		f.next(published) // it is awaited by now
 		for _, subject := range []string{
 			"jc.run.beside.result.1.0.q3", "jc.run.beside.result.1.0.none", "jc.run.beside.result.1.1.q2", "jc.run.beside.result.2.0.q2",
 			"jc.run.other.result.1.0.q2", "jc.run.beside.result.1.00.q2", "jc.run.beside.result.1.0.q2.x", "jc.run.beside.result",
@@ -175,6 +177,9 @@ func TestD37HostileResults(t *testing.T) {
 		f.store("jc.run.beside.result.1.0.q2", []byte(`{"v":1,"run":"beside","turn":1,"index":0,"ok":true,"output":"mine"}`), once, "0")
 		if r := <-done; !r.OK || r.Output != "mine" {
 			t.Errorf("%+v", r)
+		}
+		if n := b.Strays() - before; n != 3 {
+			t.Errorf("%d strays were counted, want the 3 results of this turn that answer no call", n)
 		}
 	})
 	t.Run("only beside the slot: the deadline ends it", func(t *testing.T) {
