@@ -85,7 +85,9 @@ func TestB12LeadersAndNodes(t *testing.T) {
 	for i := range 3 {
 		serve(t, member(t, c, i, (i+1)%3), bus.Worker{Queue: "test", Slots: 4, Tools: toolbox{"work": n.run, "work" + runOnce: n.run}})
 	}
-	turns(t, member(t, c), n, func() {
+	b := member(t, c)
+	bustest.Eventually(t, "the workers serve", func() bool { return len(b.Catalog().Workers()) == 3 })
+	turns(t, b, n, func() {
 		for _, stream := range []string{"JC_WORK", "JC_RUNS"} {
 			c.StepDown(stream, "")
 			lasts(300 * time.Millisecond)
