@@ -115,4 +115,3 @@ func eventually(what string, so func() (bool, string)) error {
 		time.Sleep(200 * time.Millisecond)
 	}
 }
-

@@ -162,11 +162,11 @@ func playOrchestrator(ctx context.Context) error {
 		return err
 	}
 	defer b.Close()
-	registry := b.Select("*")
+	registry := b.Select("*", schema.QueueAgents+"/"+toolChild)
 	h, err := loop.NewHost(loop.HostConfig{
 		Config: loop.Config{Bus: b, Instance: b.Instance()},
 		Find: func(name string) (schema.AgentSpec, bool) {
-			return schema.AgentSpec{ID: name, Tools: []string{"*"}, Parallel: schema.Parallel{Calls: true}}, name == agent
+			return spec(name), name == agent || name == toolChild
 		},
 		Equip: func(ctx context.Context, _ schema.AgentSpec) (loop.Model, loop.Registry, error) {
 			return script{}, registry, registry.Wait(ctx, 10*time.Second)
@@ -175,5 +175,9 @@ func playOrchestrator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.Host(ctx, bus.Hosting{Slots: 64, Host: h, Drain: 2 * time.Second})
+	return b.Host(ctx, bus.Hosting{Slots: 64, Host: h, Drain: 2 * time.Second, Agents: []schema.Tool{schema.AgentTool(spec(toolChild))}})
+}
+
+func spec(name string) schema.AgentSpec {
+	return schema.AgentSpec{ID: name, Parallel: schema.Parallel{Calls: true}}
 }

@@ -21,13 +21,14 @@ const (
 	toolDeaf  = "deaf"  // does not listen to its end
 	toolLarge = "large" // has an output for the object store
 	toolOnce  = "once"  // has an effect that must not happen twice
+	toolChild = "child" // is an agent: a run of its own
 )
 
 // mix is how often each tool is called, of 20 calls.
 var mix = []struct {
 	tool  string
 	share int
-}{{toolFast, 7}, {toolSlow, 4}, {toolOnce, 6}, {toolLarge, 1}, {toolCrash, 1}, {toolDeaf, 1}}
+}{{toolFast, 6}, {toolSlow, 4}, {toolOnce, 6}, {toolLarge, 1}, {toolCrash, 1}, {toolDeaf, 1}, {toolChild, 1}}
 
 // script is a model whose answers depend on nothing but the seed in the task and the turn, so that whoever is asked,
 // however often, says the same.
@@ -46,6 +47,12 @@ func (script) Generate(ctx context.Context, req *model.Request) (*model.Response
 	return nil, fmt.Errorf("no task in %d messages", len(req.Messages))
 }
 
+// firstChild is the number of the first run that is a call of another run; it calls no agents itself.
+const firstChild = 1_000_000
+
+// child is the number of the run that call i of turn n of a run is.
+func child(run, n, i int) int { return firstChild + run*100 + n*10 + i }
+
 // answer is the n-th of a run: two to five turns of calls, then text.
 func answer(seed uint64, run, n int) *model.Response {
 	turns := 2 + rand.New(rand.NewPCG(seed, uint64(run))).IntN(4)
@@ -58,6 +65,12 @@ func answer(seed uint64, run, n int) *model.Response {
 		calls[i] = schema.RawCall{
 			ID: fmt.Sprintf("c%d", i), Name: pick(rnd),
 			Args: fmt.Sprintf(`{"id":"%d.%d.%d","ms":%d}`, run, n, i, rnd.IntN(400)),
+		}
+		switch {
+		case calls[i].Name == toolChild && run >= firstChild:
+			calls[i].Name = toolFast
+		case calls[i].Name == toolChild:
+			calls[i].Args = fmt.Sprintf(`{"task":%q}`, task(seed, child(run, n, i)))
 		}
 	}
 	return &model.Response{Calls: calls, Finish: schema.FinishCalls}

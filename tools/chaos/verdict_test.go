@@ -45,24 +45,46 @@ func (v *verdict) all() {
 	starts := v.starts()
 	var total count
 	for i, run := range v.runs {
-		facts, err := v.bus.Facts(v.Context(), run, 0)
-		if err != nil {
-			v.Errorf("run %d: %v", i, err)
-			continue
-		}
-		for _, err := range bustest.Check(facts) {
-			v.Errorf("run %d (%s): %v", i, run, err)
-		}
-		v.story(i, facts, starts, &total)
+		v.run(i, run, starts, &total)
 	}
-	v.Logf("%d runs, %d calls, of which %d failed (%s), %d starts of run-once calls", len(v.runs), total.calls, total.failed, total.kinds(), total.once)
+	v.Logf("%d runs and %d children, %d calls, of which %d failed (%s), %d starts of run-once calls",
+		len(v.runs), total.children, total.calls, total.failed, total.kinds(), total.once)
 	v.leftovers()
+}
+
+func (v *verdict) run(i int, run string, starts map[string]int, total *count) {
+	facts, err := v.bus.Facts(v.Context(), run, 0)
+	if err != nil {
+		v.Errorf("run %d: %v", i, err)
+		return
+	}
+	for _, err := range bustest.Check(facts) {
+		v.Errorf("run %d (%s): %v", i, run, err)
+	}
+	v.story(i, run, facts, starts, total)
+}
+
+// child checks the run that a call is, unless it never began: it closes after its parent has the result.
+func (v *verdict) child(i int, run string, starts map[string]int, total *count) {
+	if facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindOpen); err == nil && len(facts) == 0 {
+		return
+	}
+	if err := eventually("a child is closed", func() (bool, string) {
+		facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindClose)
+		return err == nil && len(facts) > 0, run
+	}); err != nil {
+		v.Error(err)
+		return
+	}
+	total.children++
+	v.run(i, run, starts, total)
 }
 
 // count sums up what the calls of all runs came to.
 type count struct {
-	calls, failed, once int
-	errors              map[schema.ErrorType]int
+	calls, failed, once, children int
+
+	errors map[schema.ErrorType]int
 }
 
 func (c *count) kinds() string {
@@ -101,7 +123,7 @@ func (v *verdict) starts() map[string]int {
 }
 
 // story compares a run with what the script says, call for call.
-func (v *verdict) story(i int, facts []schema.Fact, starts map[string]int, total *count) {
+func (v *verdict) story(i int, run string, facts []schema.Fact, starts map[string]int, total *count) {
 	state := memory.New()
 	for _, f := range facts {
 		if err := state.Apply(f); err != nil {
@@ -121,6 +143,10 @@ func (v *verdict) story(i int, facts []schema.Fact, starts map[string]int, total
 				continue // bustest.Check has said so
 			}
 			total.add(r)
+			if want.Calls[k].Name == toolChild {
+				v.child(child(i, n, k), schema.ChildRun(run, n, k, 1), starts, total)
+				continue
+			}
 			v.call(fmt.Sprintf("%d.%d.%d", i, n, k), want.Calls[k].Name, r, starts, total)
 		}
 	}
