@@ -101,6 +101,21 @@ func TestB12LeadersAndNodes(t *testing.T) {
 	})
 }
 
+// TestB23QuorumLost: without a quorum nothing is decided, and when it is back everything goes on.
+func TestB23QuorumLost(t *testing.T) {
+	t.Parallel()
+	c := bustest.StartCluster(t, 3)
+	n := &counter{starts: map[string]int{}}
+	serve(t, member(t, c, 0), bus.Worker{Queue: "test", Slots: 4, Tools: toolbox{"work": n.run, "work" + runOnce: n.run}})
+	turns(t, member(t, c, 0), n, func() {
+		c.Isolate(1)
+		c.Isolate(2)
+		lasts(2 * time.Second)
+		c.Rejoin(1)
+		c.Rejoin(2)
+	})
+}
+
 // TestC14OneTaker: of several who take the next slot of a run at once, on different nodes, one has it.
 func TestC14OneTaker(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func (b *Bus) Host(ctx context.Context, h Hosting) error {
 	case h.Slots < 1 || h.Slots > 4096:
 		return fmt.Errorf("host agents: slots %d: want 1 to 4096", h.Slots)
 	}
-	if err := b.ensureConsumer(ctx, schema.QueueAgents); err != nil {
+	if err := b.awaitConsumer(ctx, schema.QueueAgents); err != nil {
 		return fmt.Errorf("host agents: %w", err)
 	}
 	b.working.Do(func() { b.tasks.Go(func() { b.keepInProgress(b.life) }) })

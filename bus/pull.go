@@ -15,6 +15,7 @@ const (
 	pullHeartbeat = 5 * time.Second
 	pullSilence   = 2*pullHeartbeat + 2*time.Second // without a sign of life: ask anew
 	pullPause     = 500 * time.Millisecond          // after the server refused a request
+	pullIdle      = 5 * time.Second                 // without a delivery: see whether something waits
 )
 
 // demand is how many messages a worker may still ask for: never more than its free slots. It is plain arithmetic, so
@@ -59,6 +60,7 @@ type puller struct {
 	closed  chan struct{} // the subscription has passed on its last message
 	epoch   uint64        // reconnects of the connection when the subscription began
 	alive   time.Time     // last sign of life
+	looked  time.Time     // last delivery, or look for what waits
 	resume  time.Time     // no request before
 	created bool          // the consumer was seen
 }
@@ -84,7 +86,7 @@ func (p *puller) start() error {
 	}
 	sub.SetClosedHandler(func(string) { close(closed) })
 	p.sub, p.demand.asked = sub, 0
-	p.epoch, p.alive = p.bus.nc.Stats().Reconnects, time.Now()
+	p.epoch, p.alive, p.looked = p.bus.nc.Stats().Reconnects, time.Now(), time.Now()
 	return nil
 }
 
@@ -133,11 +135,12 @@ func (p *puller) watch(ctx context.Context) error {
 		return nil
 	}
 	silent := p.demand.asked > 0 && time.Since(p.alive) > pullSilence
-	if !silent && p.created && p.epoch == p.bus.nc.Stats().Reconnects {
+	stuck := p.created && p.stuck(ctx)
+	if !silent && !stuck && p.created && p.epoch == p.bus.nc.Stats().Reconnects {
 		return nil
 	}
-	if silent {
-		p.bus.log.Warn("pull loop was silent, asking anew", "queue", p.queue)
+	if silent || stuck {
+		p.bus.log.Warn("pull loop got nothing, asking anew", "queue", p.queue, "waiting", stuck)
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -148,6 +151,19 @@ func (p *puller) watch(ctx context.Context) error {
 	}
 	p.created = true
 	return p.start()
+}
+
+// stuck tells whether nothing has come for a while though messages wait: a consumer that lost its leader may keep a
+// request, and its heartbeats, without ever serving it.
+func (p *puller) stuck(ctx context.Context) bool {
+	if p.demand.asked == 0 || time.Since(p.looked) < pullIdle {
+		return false
+	}
+	p.looked = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	c, err := p.bus.js.Consumer(ctx, p.bus.names.work(), p.queue)
+	return err == nil && c.CachedInfo().NumPending > 0
 }
 
 // take counts a message and tells whether it is a delivery. What an earlier subscription still passed on is worked on
@@ -164,6 +180,7 @@ func (p *puller) take(m *nats.Msg) bool {
 		p.demand.late()
 	default:
 		p.alive = time.Now()
+		p.looked = p.alive
 		p.demand.delivered()
 	}
 	return true

@@ -52,7 +52,7 @@ func (w Worker) withDefaults() (Worker, error) {
 func (b *Bus) Serve(ctx context.Context, w Worker) error {
 	w, err := w.withDefaults()
 	if err == nil {
-		err = b.ensureConsumer(ctx, w.Queue)
+		err = b.awaitConsumer(ctx, w.Queue)
 	}
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", w.Queue, err)

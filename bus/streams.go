@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -131,6 +133,33 @@ func (b *Bus) ensureConsumer(ctx context.Context, queue string) error {
 		return fmt.Errorf("consumer %s of %s has settings that break the protocol: %s; remove it and start again", queue, b.names.work(), diff)
 	}
 	return nil
+}
+
+// startWithin is how long a worker waits at its start for a server that is there and does not answer, as in an election.
+const startWithin = time.Minute
+
+// awaitConsumer is ensureConsumer for a start that may fall into trouble which passes.
+func (b *Bus) awaitConsumer(ctx context.Context, queue string) error {
+	bound, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		once, end := context.WithTimeout(bound, publishTimeout)
+		err := b.ensureConsumer(once, queue)
+		end()
+		if err == nil || !passing(err) {
+			return err
+		}
+		if backoff(bound, attempt) != nil {
+			return cmp.Or(ctx.Err(), err)
+		}
+	}
+}
+
+// passing tells whether an answer, or its absence, says nothing about what was asked.
+func passing(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code == 503 ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders)
 }
 
 func consumerDiff(have, want jetstream.ConsumerConfig) string {
