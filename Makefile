@@ -8,7 +8,7 @@ RACE  := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 GOFILES = find . -name node_modules -prune -o -name '*.go' -print
 
 .DEFAULT_GOAL := help
-.PHONY: help build deps test fmt fmt-check vet staticcheck lint tidy-check docs docs-check examples fuzz-short bench-once bench ci clean
+.PHONY: help build deps test fmt fmt-check vet staticcheck lint tidy-check docs docs-check examples fuzz-short bench-once bench chaos chaos-short ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,12 @@ bench: ## measure beside the raw exchange, and write bench/results/
 	@mkdir -p bench/results
 	go run ./bench run --out bench/results/calls.md
 	go run ./bench memory --out bench/results/memory.md
+
+chaos: ## break a fleet at random for ten minutes; SEED=N repeats what went wrong
+	go test ./tools/chaos -run TestChaos -v -timeout 30m -args -chaos.for 10m -chaos.runs 200 -chaos.seed $(or $(SEED),0)
+
+chaos-short: ## the same for a minute
+	go test ./tools/chaos -run TestChaos -v -timeout 10m -args -chaos.for 1m -chaos.runs 40 -chaos.seed $(or $(SEED),0)
 
 ci: ## run all checks as CI does
 	bash .ci/run
