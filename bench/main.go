@@ -12,10 +12,12 @@ import (
 )
 
 type command struct {
-	Run    runCmd    `cmd:"" default:"withargs" help:"Measure and print the table."`
-	Memory memoryCmd `cmd:"" help:"Compare the memory of worker and orchestrator after many calls."`
-	Server serverCmd `cmd:"" hidden:""`
-	Worker workerCmd `cmd:"" hidden:""`
+	Run     runCmd     `cmd:"" default:"withargs" help:"Measure and print the table."`
+	Memory  memoryCmd  `cmd:"" help:"Compare the memory of worker and orchestrator after many calls."`
+	Recover recoverCmd `cmd:"" help:"Measure what happens when processes die, and what waiting costs."`
+	Server  serverCmd  `cmd:"" hidden:""`
+	Host    hostCmd    `cmd:"" hidden:""`
+	Worker  workerCmd  `cmd:"" hidden:""`
 }
 
 func main() {
