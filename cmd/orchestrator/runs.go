@@ -17,6 +17,7 @@ import (
 // RunsCmd is the command runs.
 type RunsCmd struct {
 	List  RunsListCmd  `cmd:"" help:"List runs, newest first."`
+	Show  RunsShowCmd  `cmd:"" help:"Show what is recorded of a run, or of one of its calls."`
 	Watch RunsWatchCmd `cmd:"" help:"Print the facts of a run as they come, until it closes."`
 	Stop  RunsStopCmd  `cmd:"" help:"Stop a run: its calls are cancelled, it asks no model any more."`
 	Say   RunsSayCmd   `cmd:"" help:"Tell a run something."`

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// TestRunsShow: for each kind of call it is said what decided it, whether the tool was reached, and what the memory has.
+func TestRunsShow(t *testing.T) {
+	t.Parallel()
+	url := natsServer(t)
+	b, err := bus.Connect(t.Context(), bus.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	put := func(key schema.Key, p schema.Encodable) {
+		t.Helper()
+		if _, err := b.Append(t.Context(), "r-1", key, p, schema.Key{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow := schema.Decision{Action: schema.ActionAllow}
+	calls := []schema.TurnCall{
+		{Label: "a", Tool: "send\x1b[2J", Args: `{"to":"x"}`, Raw: `"{\"to\":\"x\"}"`, Notes: []string{"arguments unwrapped"}, Queue: "mail", Decision: allow},
+		{Label: "b", Tool: "read", Args: `{}`, Queue: schema.QueueNone, Decision: schema.Decision{Action: schema.ActionInvalid, Rule: "schema", Type: schema.InvalidArguments, Text: "missing path"}},
+		{Label: "c", Tool: "send", Args: `{}`, Queue: "mail", Decision: allow},
+		{Label: "d", Tool: "read", Args: `{}`, Queue: "files", Idempotent: true, Decision: allow},
+	}
+	put(schema.OpenKey(), &schema.Open{Kind: schema.RunAgent, Agent: &schema.AgentSpec{ID: "helper"}})
+	put(schema.CtlKey(1), &schema.Ctl{Act: schema.CtlOwn, Instance: "o-1", Seq: 3})
+	put(schema.TurnKey(1), &schema.Turn{N: 1, Own: 1, Calls: calls})
+	put(schema.BackKey(1, 0, "mail", 7, 1), &schema.Back{Instance: "w-1", Reason: "shutting down"})
+	put(schema.BeginKey(1, 0, "mail"), &schema.Begin{Instance: "w-2", Delivery: 2, Seq: 7})
+	sent := &schema.Result{Run: "r-1", Turn: 1, OK: true, Output: "token=secret", Worker: "w-2", Delivery: 2, QueuedMS: 3, StartedMS: 1000, EndedMS: 1250}
+	put(schema.ResultKey(1, 0, "mail"), sent)
+	put(schema.ViewKey(1, 0), &schema.View{Text: "withheld"})
+	bad := (&schema.Call{Run: "r-1", Turn: 1, Index: 1, Tool: "read"}).Fail(schema.InvalidArguments, "missing path")
+	put(schema.ResultKey(1, 1, schema.QueueNone), &bad)
+	put(schema.BeginKey(1, 2, "mail"), &schema.Begin{Instance: "w-3", Delivery: 1, Seq: 9})
+	show := func(code int, args ...string) string {
+		t.Helper()
+		r := orchestrator(t, append([]string{"runs", "show", "r-1", "--nats", url}, args...)...)
+		wantCode(t, r, code)
+		if strings.ContainsRune(r.Stdout+r.Stderr, '\x1b') {
+			t.Errorf("%v steers the terminal: %q", args, r.Stdout+r.Stderr)
+		}
+		return r.Stdout + r.Stderr
+	}
+	wantInOrder(t, show(0), "agent    helper", "state    open", "ctl.1    own o-1", "1.0", "mail", "allow", "ok", "w-2", "2", "250 ms", "1.1", "invalid", "InvalidArguments", "1.2", "open", "1.3")
+	wantInOrder(t, show(0, "--call", "1.0"),
+		"run-once, queue mail", "arguments unwrapped", "decided    allow", "by w-1: shutting down", "by w-2, delivery 2 of message 7", "yes: w-2 ran it in delivery 2", "memory     withheld")
+	wantInOrder(t, show(0, "--call", "1.1"), "decided    invalid schema InvalidArguments missing path", "no: it was decided before", "TOOL_ERROR")
+	wantInOrder(t, show(0, "--call", "1.2"), "perhaps: it began", "outcome    open")
+	wantInOrder(t, show(0, "--call", "1.3"), "not yet")
+	wantInOrder(t, show(1, "--call", "2.0"), "run r-1 has no call 2.0")
+	wantInOrder(t, show(2, "--call", "first"), "want TURN.INDEX such as 1.0")
+	var run shownRun
+	if err := json.Unmarshal([]byte(show(0, "--json")), &run); err != nil || len(run.Calls) != 4 || run.Calls[0].Result.Output != "token=secret" {
+		t.Errorf("%+v, %v", run, err)
+	}
+	put(schema.CtlKey(2), &schema.Ctl{Act: schema.CtlStop, Why: "enough"})
+	put(schema.CloseKey(), &schema.Close{State: "stopped"})
+	wantInOrder(t, show(0), "state    stopped", "closed", "stop", "enough")
+}
