@@ -14,6 +14,7 @@ import (
 	"github.com/sourcegraph/conc"
 
 	"github.com/jetcrew/jetcrew/schema"
+	"github.com/jetcrew/jetcrew/tracing"
 )
 
 // Host works on runs. Take is called concurrently, for one run at a time once; it returns what becomes of the message,
@@ -129,9 +130,9 @@ func (s *hosting) drain() error {
 			return nil
 		case <-s.finished:
 		case <-late.C:
-			s.leave()
+			n := s.leave()
 			_ = s.bus.nc.FlushTimeout(publishTimeout) // AckWait does the same, later
-			return nil
+			return fmt.Errorf("drain: calls have not settled within %v; runs left to other owners: %d", s.Drain, n)
 		}
 	}
 }
@@ -159,8 +160,9 @@ func (s *hosting) giveBack() {
 	}
 }
 
-// leave gives back the runs whose calls still run: another owner takes them, and this process's next write is refused.
-func (s *hosting) leave() {
+// leave gives back the runs whose calls still run, and returns how many: another owner takes them, and this process's
+// next write is refused.
+func (s *hosting) leave() (n int) {
 	t := &s.bus.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -168,8 +170,10 @@ func (s *hosting) leave() {
 		if e.queue == schema.QueueAgents {
 			_ = s.bus.nc.Publish(e.reply, nakAfter(0)) // AckWait does the same, later
 			delete(t.entries, id)
+			n++
 		}
 	}
+	return n
 }
 
 // errand is one message of the queue agents.
@@ -261,7 +265,7 @@ func (e *errand) work(ctx context.Context) {
 		return
 	}
 	slot.active.Store(true)
-	taken := e.host.Host.Take(ctx, e.run)
+	taken := e.host.Host.Take(tracing.Extract(ctx, e.msg.Header), e.run)
 	if taken.Act == schema.TakenParked {
 		e.park(taken, slot)
 		return
@@ -274,6 +278,10 @@ func (e *errand) settle(t schema.Taken) {
 	case schema.TakenDone:
 		e.ack()
 	case schema.TakenBusy:
+		if t.After == 0 && e.held() && e.bus.Wake(e.run.Run) == nil {
+			e.reply(ackDone) // another message, since owners of the same one count as lost
+			return
+		}
 		e.nak(t.After)
 	case schema.TakenCannot:
 		e.bus.log.Warn("run handed back", "run", e.run.Run, "reason", t.Reason)

@@ -164,3 +164,49 @@ func TestHostHandsBack(t *testing.T) {
 		t.Error("a written turn was asked again")
 	}
 }
+
+// reached waits for a model that gets stuck.
+func reached(t *testing.T, stuck <-chan struct{}) {
+	t.Helper()
+	late := time.NewTimer(20 * time.Second)
+	defer late.Stop()
+	select {
+	case <-stuck:
+	case <-late.C:
+		t.Fatal("the model is not asked")
+	}
+}
+
+// TestHandedBackOften: owners that hand a run back are not lost ones, however many come without a step forward.
+func TestHandedBackOften(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 8, Tools: mixedTools(t)})
+	b := connect(t, srv)
+	run := ""
+	for range 5 {
+		own, stuck := connect(t, srv), make(chan struct{})
+		if err := own.Select("book").Wait(t.Context(), 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		stop := host(t, own, &slowModel{gate: func(ctx context.Context) error {
+			close(stuck)
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+		if run == "" {
+			run = startRun(t, b)
+		}
+		reached(t, stuck)
+		stop()
+	}
+	host(t, b, &slowModel{})
+	facts := waitClosed(t, b, run, 10*time.Second)
+	for _, err := range bustest.Check(facts) {
+		t.Error(err)
+	}
+	var end schema.Close
+	if err := schema.Decode(facts[len(facts)-1].Data, &end); err != nil || end.State != string(schema.ReasonDone) {
+		t.Errorf("close %+v, %v", end, err)
+	}
+}
