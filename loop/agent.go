@@ -73,7 +73,7 @@ func (a *Agent) Start(ctx context.Context, run string) (*Run, error) {
 func (r *Run) open(ctx context.Context) error {
 	a := r.agent
 	spec := &a.cfg.Agent
-	ctx, r.span = tracing.StartAgent(ctx, tracing.Agent{ID: spec.ID, Run: r.id, Provider: spec.Model.Provider, Model: spec.Model.Name})
+	ctx, r.span = r.startSpan(ctx, spec)
 	open := &schema.Open{
 		Kind: schema.RunAgent, Agent: spec, Principal: a.cfg.Principal, Trace: tracing.TraceMap(ctx), AtMS: nowMS(),
 	}

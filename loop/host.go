@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/jetcrew/jetcrew/loop/memory"
 	"github.com/jetcrew/jetcrew/schema"
 	"github.com/jetcrew/jetcrew/tracing"
@@ -58,11 +60,17 @@ func NewHost(cfg HostConfig) (*Host, error) {
 func (h *Host) Take(ctx context.Context, m schema.RunMessage) schema.Taken {
 	r, taken, err := h.take(ctx, m)
 	if err == nil && r != nil {
-		err = r.carryOn(ctx, m)
-	}
-	switch {
-	case err == nil && r == nil:
+		r.logTaken(ctx)
+		taken = r.became(taken, r.carryOn(ctx, m))
+		r.logLeft(ctx, taken)
 		return taken
+	}
+	return r.became(taken, err)
+}
+
+// became says what becomes of the message of a run after err; taken is what is to become of it if all went well.
+func (r *Run) became(taken schema.Taken, err error) schema.Taken {
+	switch {
 	case errors.Is(err, errParked):
 		return r.parkedTaken()
 	case err == nil, errors.Is(err, ErrStopped), errors.Is(err, ErrClosed):
@@ -83,6 +91,11 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 	r := &Run{id: m.Run, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{}), resumed: true, keepFor: h.cfg.KeepFor}
 	r.agent = &Agent{cfg: h.cfg.Config, validator: schema.NewValidator()}
 	r.yield = ctx.Done()
+	defer func() {
+		if r.span != nil && r.unwatch == nil {
+			r.span.End() // opened here, worked on elsewhere
+		}
+	}()
 	if err := r.refresh(ctx); err != nil {
 		return nil, schema.Taken{}, err
 	}
@@ -103,12 +116,15 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 		}
 		return none(schema.TakenDead, 0, "the run is not an agent's")
 	}
-	model, registry, err := h.cfg.Equip(ctx, *open.Agent)
+	asked, registry, err := h.cfg.Equip(ctx, *open.Agent)
+	if err != nil && r.toldToStop() { // which takes neither a model nor tools
+		asked, registry, err = unasked{}, nil, nil
+	}
 	if err != nil || open.Chain != "" {
 		return none(schema.TakenCannot, cannotDelay, fmt.Sprintf("agent %.80q cannot run here: %v", open.Agent.ID, err))
 	}
 	cfg := h.cfg.Config
-	cfg.Agent, cfg.Model, cfg.Registry, cfg.Principal = *open.Agent, model, registry, open.Principal
+	cfg.Agent, cfg.Model, cfg.Registry, cfg.Principal = *open.Agent, asked, registry, open.Principal
 	if err := cfg.validate(); err != nil {
 		return none(schema.TakenDead, 0, err.Error())
 	}
@@ -151,7 +167,7 @@ func (h *Host) open(ctx context.Context, r *Run, m schema.RunMessage) (*schema.T
 		return &schema.Taken{Act: schema.TakenCannot, After: cannotDelay, Reason: fmt.Sprintf("agent %.80q is not served here", m.Call.Tool)}, nil
 	}
 	return h.openFor(ctx, r, c, &schema.Open{
-		Kind: schema.RunAgent, Agent: &spec, Principal: m.Call.Principal, Keep: args.Keep, Trace: tracing.TraceMap(ctx), AtMS: nowMS(),
+		Kind: schema.RunAgent, Agent: &spec, Principal: m.Call.Principal, Keep: args.Keep, AtMS: nowMS(),
 	})
 }
 
@@ -164,7 +180,14 @@ func (h *Host) openFor(ctx context.Context, r *Run, c *child, open *schema.Open)
 		unless = c.call.ResultKey(schema.QueueAgents)
 		unless.Run = c.call.Run
 	}
+	ctx, span := r.startSpan(ctx, open.Agent)
+	open.Trace = tracing.TraceMap(ctx) // whoever goes on with the run goes on with its trace
 	err := r.write(ctx, schema.OpenKey(), open, unless)
+	if err == nil {
+		r.span = span
+		return nil, nil
+	}
+	span.End() // of no run
 	switch {
 	case errors.Is(err, schema.ErrGuarded):
 		return &schema.Taken{Act: schema.TakenDone, Reason: "the call is settled"}, nil
@@ -172,6 +195,10 @@ func (h *Host) openFor(ctx context.Context, r *Run, c *child, open *schema.Open)
 		return nil, r.refresh(ctx)
 	}
 	return nil, err
+}
+
+func (r *Run) startSpan(ctx context.Context, a *schema.AgentSpec) (context.Context, trace.Span) {
+	return tracing.StartAgent(ctx, tracing.Agent{ID: a.ID, Run: r.id, Provider: a.Model.Provider, Model: a.Model.Name})
 }
 
 // seize writes the next own slot, hears the run from then on, and reads it up to that slot. What it returns is what
@@ -201,7 +228,9 @@ func (r *Run) seize(ctx context.Context, seq uint64) (schema.Taken, error) {
 		return schema.Taken{}, err
 	}
 	r.unwatch = stop
-	ctx, r.span = tracing.StartAgent(ctx, tracing.Agent{ID: r.agent.cfg.Agent.ID, Run: r.id, Provider: r.agent.cfg.Agent.Model.Provider, Model: r.agent.cfg.Agent.Model.Name})
+	if r.span == nil {
+		_, r.span = r.startSpan(tracing.FromTraceMap(ctx, r.state.Open().Trace), &r.agent.cfg.Agent)
+	}
 	r.events.sink, r.events.run = r.agent.cfg.Events, r.id
 	r.events.emit(Event{Type: EventRunStart})
 	taken, err := r.survey(ctx, seq)
@@ -236,10 +265,8 @@ func (r *Run) survey(ctx context.Context, seq uint64) (schema.Taken, error) {
 		taken = schema.Taken{Act: schema.TakenDead, Reason: why}
 		r.givenUp = why
 	}
-	for k := 1; k <= r.state.Ctls(); k++ {
-		if r.state.Ctl(k).Act == schema.CtlStop {
-			r.heardStop.Do(func() { close(r.stopped) })
-		}
+	if r.toldToStop() {
+		r.heardStop.Do(func() { close(r.stopped) })
 	}
 	return taken, nil
 }

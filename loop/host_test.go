@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -311,4 +312,32 @@ func TestHandBack(t *testing.T) {
 			t.Errorf("facts %v", h.bus.Keys("r"))
 		}
 	})
+}
+
+// TestD20StoppedWithoutItsTools: a stop needs neither the model nor the tools of the run.
+func TestD20StoppedWithoutItsTools(t *testing.T) {
+	t.Parallel()
+	h := newHosting(nil)
+	h.host(t, 3, false).Take(t.Context(), starter("r", `{"task":"go"}`)) // open, own, say
+	host, err := loop.NewHost(loop.HostConfig{
+		Config: loop.Config{Bus: h.bus},
+		Find:   func(string) (schema.AgentSpec, bool) { return schema.AgentSpec{}, false },
+		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) {
+			return nil, nil, errors.New("no such model")
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wake := schema.RunMessage{Run: "r", Seq: 8}
+	if got := host.Take(t.Context(), wake); got.Act != schema.TakenCannot || !strings.Contains(got.Reason, "no such model") {
+		t.Errorf("%+v, want it handed back with the reason", got)
+	}
+	h.append(t, "r", schema.CtlKey(2), &schema.Ctl{Act: schema.CtlStop, Why: "enough"})
+	if got := host.Take(t.Context(), wake); got.Act != schema.TakenDone {
+		t.Errorf("%+v, want it stopped", got)
+	}
+	if m := h.memory(t, "r"); m.Closed() == nil || m.Closed().State != "stopped" {
+		t.Errorf("facts %v", h.bus.Keys("r"))
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jetcrew/jetcrew/loop/model"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -90,4 +91,21 @@ func (r *Run) said(source string, k int) bool {
 		}
 	}
 	return false
+}
+
+// toldToStop tells whether one of the slots that were read is a stop.
+func (r *Run) toldToStop() bool {
+	for k := 1; k <= r.state.Ctls(); k++ {
+		if r.state.Ctl(k).Act == schema.CtlStop {
+			return true
+		}
+	}
+	return false
+}
+
+// unasked is the model of a stopped run.
+type unasked struct{}
+
+func (unasked) Generate(context.Context, *model.Request) (*model.Response, error) {
+	return nil, ErrStopped
 }
