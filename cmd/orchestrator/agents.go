@@ -24,9 +24,10 @@ const toolsWithin = 5 * time.Second
 
 // agentCommands are the commands that run an agent.
 type agentCommands struct {
-	Run  RunCmd  `cmd:"" help:"Give an agent a task and print its answer."`
-	Chat ChatCmd `cmd:"" help:"Talk with an agent."`
-	Demo DemoCmd `cmd:"" help:"See a run: three workers, real tools, a recorded model, and one worker killed. Needs nothing."`
+	Run   RunCmd   `cmd:"" help:"Give an agent a task and print its answer."`
+	Chat  ChatCmd  `cmd:"" help:"Talk with an agent."`
+	Serve ServeCmd `cmd:"" help:"Work on the runs of agents that anybody starts, until a signal comes; run as many as you like."`
+	Demo  DemoCmd  `cmd:"" help:"See a run: three workers, real tools, a recorded model, and one worker killed. Needs nothing."`
 }
 
 // showFlags say how a run is shown.
@@ -46,22 +47,27 @@ func (f *showFlags) format(app *cli.App) view.Format {
 	return view.Auto
 }
 
-// agentFlags are what run and chat have in common.
-type agentFlags struct {
-	File    string `short:"f" default:"agent.yaml" type:"path" placeholder:"FILE" help:"Agent file (agent.yaml); the command init writes one."`
+// placeFlags say what agents have around them.
+type placeFlags struct {
 	Env     string `type:"path" placeholder:"FILE" help:"KEY=VALUE lines for the environment, such as keys of providers; default .env if there is one. What is set already wins."`
 	Root    string `default:"." type:"existingdir" placeholder:"DIR" help:"Directory of the embedded workers' file and shell tools."`
 	Workers int    `default:"2" placeholder:"N" help:"Embedded worker processes (2)."`
-	Record  string `type:"path" placeholder:"FILE" help:"Write the run to FILE as a transcript that replay takes."`
-	Quiet   bool   `short:"q" xor:"format" help:"Print answers only."`
-	showFlags
 	cli.Local
+}
+
+// agentFlags are what run and chat have in common.
+type agentFlags struct {
+	File   string `short:"f" default:"agent.yaml" type:"path" placeholder:"FILE" help:"Agent file (agent.yaml); the command init writes one."`
+	Record string `type:"path" placeholder:"FILE" help:"Write the run to FILE as a transcript that replay takes."`
+	Quiet  bool   `short:"q" xor:"format" help:"Print answers only."`
+	showFlags
+	placeFlags
 }
 
 const maxWorkers = 64 // processes that one command may start
 
 // Validate checks what kong cannot.
-func (f *agentFlags) Validate() error {
+func (f *placeFlags) Validate() error {
 	if f.Workers < 1 || f.Workers > maxWorkers {
 		return fmt.Errorf("--workers %d: want 1 to %d", f.Workers, maxWorkers)
 	}
@@ -109,19 +115,31 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 }
 
 // load reads the environment file and the agent file and makes the model client.
-func (f *agentFlags) load(d *desk) (loop.Model, error) {
-	err := agentfile.LoadEnv(cmp.Or(f.Env, ".env"))
-	if err != nil && (f.Env != "" || !errors.Is(err, fs.ErrNotExist)) {
+func (f *agentFlags) load(d *desk) (model loop.Model, err error) {
+	if err = f.loadEnv(); err != nil {
 		return nil, err
 	}
-	d.spec, err = agentfile.Load(f.File)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w; the command init writes one", err)
-	case err != nil:
+	if d.spec, err = loadAgent(f.File); err != nil {
 		return nil, err
 	}
 	return newModel(d.spec, filepath.Dir(f.File))
+}
+
+// loadEnv reads the environment file; the default one may be missing.
+func (f *placeFlags) loadEnv() error {
+	err := agentfile.LoadEnv(cmp.Or(f.Env, ".env"))
+	if f.Env == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func loadAgent(file string) (schema.AgentSpec, error) {
+	spec, err := agentfile.Load(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; the command init writes one", err)
+	}
+	return spec, err
 }
 
 // employ makes the agent once its tools are there.

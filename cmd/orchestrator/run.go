@@ -19,14 +19,21 @@ const maxTask = 1 << 20
 // RunCmd is the command run.
 type RunCmd struct {
 	Task []string `arg:"" optional:"" help:"The task; absent or -: standard input."`
+	detachFlags
 	agentFlags
 }
 
 // Run has the task done. The exit code is 1 when the exchange ended without an answer of the model.
 func (c *RunCmd) Run(ctx context.Context, app *cli.App) error {
+	if err := c.checkDetach(); err != nil {
+		return err
+	}
 	task, err := c.task(app.In)
 	if err != nil {
 		return err
+	}
+	if c.Detach {
+		return c.detach(ctx, app, task)
 	}
 	d, err := c.open(ctx, app)
 	if err != nil {

@@ -174,6 +174,9 @@ func (p *Process) Await(text string) {
 	}
 }
 
+// Output returns what the process has written to standard output so far.
+func (p *Process) Output() string { return p.soFar().Stdout }
+
 func (p *Process) soFar() Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -83,6 +83,15 @@ func (s *Session) open(ctx context.Context, opts Options) (err error) {
 	return s.Fleet.startAll(ctx, opts.Fleet)
 }
 
+// URL returns the address of the session's own server for other processes on this machine; who knows it may do
+// everything. Empty: the server is the user's.
+func (s *Session) URL() string {
+	if s.server == nil {
+		return ""
+	}
+	return s.server.URL()
+}
+
 // Close drains the workers, kills those that take too long, and ends the bus and the embedded server. It is safe to
 // call twice.
 func (s *Session) Close() {

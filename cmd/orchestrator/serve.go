@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/cmd/internal/cli"
+	"github.com/jetcrew/jetcrew/cmd/internal/session"
+	"github.com/jetcrew/jetcrew/loop"
+	"github.com/jetcrew/jetcrew/tracing"
+)
+
+// ServeCmd is the command serve.
+type ServeCmd struct {
+	File  []string      `short:"f" default:"agent.yaml" type:"path" placeholder:"FILE" help:"Agent file (agent.yaml); its id is the name under which runs of it are started. May be repeated."`
+	Slots int           `default:"16" placeholder:"N" help:"Runs at once (16)."`
+	Drain time.Duration `default:"20s" help:"After a signal, how long the tool calls of this process's runs may take to settle before others get the runs all the same."`
+	placeFlags
+}
+
+// maxHosted is how many runs one process may work on at once.
+const maxHosted = 4096
+
+// Validate checks what kong cannot.
+func (c *ServeCmd) Validate() error {
+	switch {
+	case c.Slots < 1 || c.Slots > maxHosted:
+		return fmt.Errorf("--slots %d: want 1 to %d", c.Slots, maxHosted)
+	case c.Drain <= 0:
+		return fmt.Errorf("--drain %v: want more than 0s", c.Drain)
+	}
+	return c.placeFlags.Validate()
+}
+
+// Run works on runs until ctx ends, then hands back those that are not finished. An error says that some were left.
+func (c *ServeCmd) Run(ctx context.Context, app *cli.App) error {
+	s, err := c.hire()
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if c.URL == "" && c.Data == "" {
+		return cli.Usagef("serve: where are the runs? Name the server (--nats, NATS_URL), or the directory of an embedded one (--data)")
+	}
+	cli.IgnoreBrokenPipe()
+	app = talkative(app)
+	app.SaySignals(func(string) {
+		app.Log.Info("taking no more runs, handing back what is not finished; once more ends at once")
+	})
+	at, err := c.Open(ctx, app, cli.ToolFleet(c.Root, c.Workers))
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer at.Close()
+	if err := c.serve(ctx, app, at, s); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+func (c *ServeCmd) serve(ctx context.Context, app *cli.App, at *session.Session, s *staff) error {
+	s.bus = at.Bus
+	host, err := loop.NewHost(loop.HostConfig{
+		Config: loop.Config{Bus: at.Bus, Instance: at.Bus.Instance(), Logger: app.Log}, Find: s.find, Equip: s.equip,
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Out, "orchestrator %s, %d slots: %s\n", at.Bus.Instance(), c.Slots, strings.Join(s.names(), ", "))
+	if url := at.URL(); url != "" {
+		fmt.Fprintf(app.Out, "others on this machine use it with NATS_URL=%s\n", url)
+	}
+	return at.Bus.Host(ctx, bus.Hosting{Slots: c.Slots, Host: host, Agents: s.tools(), Drain: c.Drain})
+}
+
+// talkative returns app with logs that say what is done, not only what went wrong.
+func talkative(app *cli.App) *cli.App {
+	if app.Verbose {
+		return app
+	}
+	changed := *app
+	changed.Log = slog.New(tracing.NewLogHandler(slog.NewTextHandler(app.Err, &slog.HandlerOptions{Level: slog.LevelInfo})))
+	return &changed
+}
