@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"strconv"
 	"sync"
@@ -239,6 +240,9 @@ func readErrand(data []byte, o origin) (schema.RunMessage, error) {
 	return m, nil
 }
 
+// othersMay is how many deliveries of a message may find nobody who can work on it before somebody is told.
+const othersMay = 5
+
 // noDeadline is for a run, which has none.
 var noDeadline = time.Unix(math.MaxInt32, 0)
 
@@ -284,7 +288,11 @@ func (e *errand) settle(t schema.Taken) {
 		}
 		e.nak(t.After)
 	case schema.TakenCannot:
-		e.bus.log.Warn("run handed back", "run", e.run.Run, "reason", t.Reason)
+		level := slog.LevelInfo // another process may be able to
+		if e.run.Delivery > othersMay {
+			level = slog.LevelWarn
+		}
+		e.bus.log.Log(context.Background(), level, "run handed back", "run", e.run.Run, "reason", t.Reason)
 		e.nak(t.After)
 	case schema.TakenDead:
 		e.bury(t.Reason)

@@ -25,7 +25,8 @@ const maxUnknown = 20
 // How long a message that is given back stays away.
 const (
 	busyDelay   = 2 * time.Second
-	cannotDelay = 5 * time.Second
+	cannotDelay = 5 * time.Second        // at most; others may serve what this process does not, so
+	cannotFirst = 100 * time.Millisecond // it begins with this, and doubles
 )
 
 // HostConfig is what a Host is made of. All but Guards and what Config fills in are required.
@@ -83,6 +84,10 @@ func (r *Run) became(taken schema.Taken, err error) schema.Taken {
 	return schema.Taken{Act: schema.TakenBusy, After: busyDelay, Reason: err.Error()}
 }
 
+func cannotAfter(delivery uint64) time.Duration {
+	return min(cannotDelay, cannotFirst<<min(max(delivery, 1)-1, 10))
+}
+
 // take opens the run, or finds it open, and writes the own slot. A nil run says why there is none.
 func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Taken, error) {
 	none := func(act schema.TakenAct, after time.Duration, why string) (*Run, schema.Taken, error) {
@@ -121,7 +126,7 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 		asked, registry, err = unasked{}, nil, nil
 	}
 	if err != nil || open.Chain != "" {
-		return none(schema.TakenCannot, cannotDelay, fmt.Sprintf("agent %.80q cannot run here: %v", open.Agent.ID, err))
+		return none(schema.TakenCannot, cannotAfter(m.Delivery), fmt.Sprintf("agent %.80q cannot run here: %v", open.Agent.ID, err))
 	}
 	cfg := h.cfg.Config
 	cfg.Agent, cfg.Model, cfg.Registry, cfg.Principal = *open.Agent, asked, registry, open.Principal
@@ -164,7 +169,7 @@ func (h *Host) open(ctx context.Context, r *Run, m schema.RunMessage) (*schema.T
 	}
 	spec, ok := h.cfg.Find(m.Call.Tool)
 	if !ok {
-		return &schema.Taken{Act: schema.TakenCannot, After: cannotDelay, Reason: fmt.Sprintf("agent %.80q is not served here", m.Call.Tool)}, nil
+		return &schema.Taken{Act: schema.TakenCannot, After: cannotAfter(m.Delivery), Reason: fmt.Sprintf("agent %.80q is not served here", m.Call.Tool)}, nil
 	}
 	return h.openFor(ctx, r, c, &schema.Open{
 		Kind: schema.RunAgent, Agent: &spec, Principal: m.Call.Principal, Keep: args.Keep, AtMS: nowMS(),

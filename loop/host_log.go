@@ -35,6 +35,8 @@ func (r *Run) ownerBefore() string {
 func (r *Run) logLeft(ctx context.Context, t schema.Taken) {
 	c := r.state.Closed()
 	switch {
+	case t.Act == schema.TakenParked && t.At.IsZero():
+		r.log(ctx, slog.LevelInfo, "run parked", "run", r.id)
 	case t.Act == schema.TakenParked:
 		r.log(ctx, slog.LevelInfo, "run parked", "run", r.id, "until", t.At)
 	case t.Act == schema.TakenBusy && t.After == 0:

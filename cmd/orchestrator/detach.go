@@ -86,6 +86,7 @@ func (c *RunCmd) sayStarted(app *cli.App, call *schema.Call) {
 	fmt.Fprintf(app.Out, "  watch it  %s runs watch %s\n", app.Program, call.Run)
 	if c.Keep {
 		fmt.Fprintf(app.Out, "  go on     %s runs say %s \"…\"\n", app.Program, call.Run)
+		fmt.Fprintf(app.Out, "  end it    %s runs close %s\n", app.Program, call.Run)
 	}
 	fmt.Fprintf(app.Out, "  stop it   %s runs stop %s\n", app.Program, call.Run)
 }

@@ -21,6 +21,7 @@ type RunsCmd struct {
 	Watch RunsWatchCmd `cmd:"" help:"Print the facts of a run as they come, until it closes."`
 	Stop  RunsStopCmd  `cmd:"" help:"Stop a run: its calls are cancelled, it asks no model any more."`
 	Say   RunsSayCmd   `cmd:"" help:"Tell a run something."`
+	Close RunsCloseCmd `cmd:"" help:"End a run that was kept open: it closes as its last answer ended. What is under way is stopped."`
 }
 
 // recordFlags open what has been recorded: a server, or the directory of an embedded one.

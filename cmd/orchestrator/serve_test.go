@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jetcrew/jetcrew/bus/bustest"
 	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -77,7 +78,7 @@ func TestDetachedRunWaits(t *testing.T) {
 	w.check(1, run)
 }
 
-// TestKeptRunIsToldMore: a detached run that is kept answers what it is told by anybody until it is stopped, whoever
+// TestKeptRunIsToldMore: a detached run that is kept answers what it is told by anybody until it is closed, whoever
 // serves.
 func TestKeptRunIsToldMore(t *testing.T) {
 	t.Parallel()
@@ -86,7 +87,7 @@ func TestKeptRunIsToldMore(t *testing.T) {
 	r := w.run(t, "run", "--detach", "--nats", w.srv.URL(), "--keep", "hello")
 	wantCode(t, r, 0)
 	run := strings.Fields(r.Stdout)[1]
-	wantInOrder(t, r.Stdout, "run "+run+" of agent helper", "runs watch "+run, "runs say "+run, "runs stop "+run)
+	wantInOrder(t, r.Stdout, "run "+run+" of agent helper", "runs watch "+run, "runs say "+run, "runs close "+run, "runs stop "+run)
 	w.await(run, schema.AnswerKey(1))
 	first.Await("run parked")
 	first.Signal(syscall.SIGTERM)
@@ -95,12 +96,33 @@ func TestKeptRunIsToldMore(t *testing.T) {
 	second := w.serve("second")
 	w.await(run, schema.AnswerKey(2))
 	second.Await("run parked")
-	wantCode(t, w.run(t, "runs", "stop", "--nats", w.srv.URL(), run), 0)
+	wantCode(t, w.run(t, "runs", "close", "--nats", w.srv.URL(), run), 0)
 	facts := w.closed(run)
 	var end schema.Close
-	if err := schema.Decode(facts[len(facts)-1].Data, &end); err != nil || end.State != "stopped" || end.Turns != 2 {
+	if err := schema.Decode(facts[len(facts)-1].Data, &end); err != nil || end.State != string(schema.ReasonDone) || end.Turns != 2 {
 		t.Errorf("close %+v, %v", end, err)
 	}
+}
+
+// TestD20StopReachesADetachedRun: a stop from elsewhere ends the call of a run that another process works on.
+func TestD20StopReachesADetachedRun(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 0)
+	first := w.serve("first")
+	run, gates := w.start(1, "run book 1")
+	w.reached(gates...)
+	wantCode(t, w.run(t, "runs", "stop", "--nats", w.srv.URL(), run), 0)
+	facts := w.closed(run)
+	for _, err := range bustest.Check(facts) {
+		t.Error(err)
+	}
+	var r schema.Result
+	for _, f := range facts {
+		if f.Key == schema.ResultKey(1, 1, "town") && (schema.Decode(f.Data, &r) != nil || r.OK || r.Error.Type != schema.Cancelled) {
+			t.Errorf("the call under way: %+v", r)
+		}
+	}
+	first.Await("state=stopped")
 }
 
 // TestDetachedRunIsOneTrace: the spans of two owners belong to one trace, and the log names it.

@@ -226,7 +226,11 @@ func (c *ToolsCallCmd) find(ctx context.Context, b *bus.Bus) (schema.Tool, error
 func (c *ToolsCallCmd) missing(ctx context.Context, b *bus.Bus, err error) error {
 	var names []string
 	for _, t := range b.Catalog().Tools() {
-		names = append(names, t.Name)
+		name := t.Name
+		if t.Queue == schema.QueueAgents {
+			name = t.Queue + "/" + name // an agent is named with its queue only
+		}
+		names = append(names, name)
 	}
 	if len(names) == 0 || ctx.Err() != nil {
 		return err
