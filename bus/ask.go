@@ -14,8 +14,9 @@ const (
 )
 
 // begun handles a run-once call that somebody began: its worker is asked until it answers, its result is there, or it
-// was silent for too long.
-func (d *delivery) begun(ctx context.Context) {
+// was silent for too long. The hint to cancel is for who runs the call: repeated, it would keep this from ever ending.
+func (d *delivery) begun() {
+	ctx := d.work
 	key := schema.BeginKey(d.call.Turn, d.call.Index, d.worker.Queue)
 	m, err := d.bus.lookFact(ctx, d.call.Run, key)
 	if err != nil || m == nil {

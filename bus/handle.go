@@ -123,9 +123,9 @@ func (d *delivery) settle(ctx context.Context, present *entry) (later bool) {
 	case admitStricter:
 		d.back("the tool is run-once here and the call is not", noToolDelay)
 	case admitExpired:
-		d.notStarted(ctx, schema.Timeout, "its deadline passed while it waited in the queue")
+		d.notStarted(schema.Timeout, "its deadline passed while it waited in the queue")
 	case admitLost:
-		d.lost(ctx)
+		d.lost()
 	}
 	return false
 }
@@ -140,7 +140,7 @@ func (d *delivery) fetch(ctx context.Context) bool {
 	case errors.Is(err, ErrNoBlob), errors.Is(err, schema.ErrPayload):
 		d.bus.log.Warn("call cannot be read", "call", d.call.String(), "error", err)
 		d.runOnce = true // nobody could begin it either
-		d.notStarted(ctx, schema.ToolFailed, "its arguments are not in the object store, so it did not start")
+		d.notStarted(schema.ToolFailed, "its arguments are not in the object store, so it did not start")
 	default:
 		d.back("its arguments could not be read: "+schema.Cut(err.Error(), 256), noToolDelay)
 	}
@@ -188,7 +188,7 @@ func (d *delivery) start(ctx context.Context) (later bool) {
 		d.ack() // it has its result
 	case errors.Is(err, schema.ErrExists):
 		d.entry.active.Store(false)
-		d.begun(ctx)
+		d.begun()
 	case err != nil:
 		d.bus.log.Warn("begin not recorded, the call comes again", "call", d.call.String(), "error", err)
 	case !time.Now().Before(d.deadline) || !d.bus.nc.IsConnected():

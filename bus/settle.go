@@ -107,12 +107,12 @@ func (d *delivery) record(r schema.Result, guard string) error {
 }
 
 // notStarted settles a call that did not start here. Of a run-once call it is claimed only while nobody began it.
-func (d *delivery) notStarted(ctx context.Context, t schema.ErrorType, why string) {
+func (d *delivery) notStarted(t schema.ErrorType, why string) {
 	switch err := d.record(d.call.Fail(t, why), d.beginGuard()); {
 	case err == nil, errors.Is(err, schema.ErrExists):
 		d.ack()
 	case errors.Is(err, schema.ErrGuarded):
-		d.begun(ctx)
+		d.begun()
 	default:
 		d.bus.log.Warn("result not recorded, the call comes again", "call", d.call.String(), "error", err)
 	}
@@ -126,11 +126,11 @@ func (d *delivery) beginGuard() string {
 }
 
 // lost gives up a call whose workers died as often as the limit allows.
-func (d *delivery) lost(ctx context.Context) {
+func (d *delivery) lost() {
 	r := d.call.Failf(schema.WorkerLost, "its worker was lost on each of %d attempts", d.attempts-1)
 	switch err := d.record(r, d.beginGuard()); {
 	case errors.Is(err, schema.ErrGuarded):
-		d.begun(ctx)
+		d.begun()
 	case err == nil, errors.Is(err, schema.ErrExists):
 		d.bury(r.Error.Message)
 	default:

@@ -284,6 +284,39 @@ func TestCallBegunBySomebodyElse(t *testing.T) {
 	}
 }
 
+// TestC05CancelDoesNotHoldUpALostCall: the hint to cancel, repeated for a run that is being stopped, must not keep a
+// worker from finding out that the one that began the call is gone.
+func TestC05CancelDoesNotHoldUpALostCall(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	f := stranger(t, srv)
+	b := connect(t, srv)
+	result := f.listen("jc.live.r.result.>")
+	f.consumer("test")
+	f.store("jc.work.test.0", []byte(`{"run":"r","turn":1,"index":0,"tool":"never!"}`))
+	f.store("jc.run.r.begin.1.0.test", []byte(`{"v":1,"instance":"ghost","delivery":1,"seq":1}`), once, "0")
+	serve(t, b, bus.Worker{Queue: "test", Tools: toolbox{"never" + runOnce: neverRun(t)}})
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				_ = f.nc.Publish("jc.cancel.r", []byte(`{"v":1,"reason":"stopped"}`))
+			}
+		}
+	}()
+	if r := f.awaitResult(result); r.OK || r.Error.Type != schema.OutcomeUnknown {
+		t.Errorf("%+v", r)
+	}
+	close(over)
+	<-ended
+}
+
 // A call whose workers died too often is given up: result, dead letter, end. Deliveries that were given back in
 // writing do not count.
 func TestAttemptsOfALostCall(t *testing.T) {

@@ -39,6 +39,23 @@ func (v *verdict) wait() {
 	if err != nil {
 		v.Error(err)
 	}
+	for _, run := range open[:min(3, len(open))] {
+		v.show(run)
+	}
+}
+
+// show prints what is recorded of a run that did not end.
+func (v *verdict) show(run string) {
+	facts, err := v.bus.Facts(v.Context(), run, 0)
+	var s strings.Builder
+	for _, f := range facts {
+		fmt.Fprintf(&s, "\n%s %d %s", f.Time.Format("15:04:05.000"), f.Seq, f.Key)
+		var c schema.Ctl
+		if f.Key.Kind == schema.KindCtl && schema.Decode(f.Data, &c) == nil {
+			fmt.Fprintf(&s, " %s %s message %d %s", c.Act, c.Instance, c.Seq, c.Why)
+		}
+	}
+	v.Logf("run %s, %v:%s", run, err, s.String())
 }
 
 func (v *verdict) all() {
@@ -47,8 +64,8 @@ func (v *verdict) all() {
 	for i, run := range v.runs {
 		v.run(i, run, starts, &total)
 	}
-	v.Logf("%d runs and %d children, %d calls, of which %d failed (%s), %d starts of run-once calls",
-		len(v.runs), total.children, total.calls, total.failed, total.kinds(), total.once)
+	v.Logf("%d runs and %d children, of which %d were stopped because their owners were lost too often, %d calls, of which %d failed (%s), %d starts of run-once calls",
+		len(v.runs), total.children, total.stopped, total.calls, total.failed, total.kinds(), total.once)
 	v.leftovers()
 }
 
@@ -82,7 +99,7 @@ func (v *verdict) child(i int, run string, starts map[string]int, total *count) 
 
 // count sums up what the calls of all runs came to.
 type count struct {
-	calls, failed, once, children int
+	calls, failed, once, children, stopped int
 
 	errors map[schema.ErrorType]int
 }
@@ -150,7 +167,11 @@ func (v *verdict) story(i int, run string, facts []schema.Fact, starts map[strin
 			v.call(fmt.Sprintf("%d.%d.%d", i, n, k), want.Calls[k].Name, r, starts, total)
 		}
 	}
-	if a := state.Answer(1); a == nil || a.Reason != schema.ReasonDone {
+	switch a := state.Answer(1); {
+	case a != nil && a.Reason == schema.ReasonDone:
+	case a == nil && state.Closed() != nil && state.Closed().State == "stopped":
+		total.stopped++ // its owners were lost too often; or its parent was
+	default:
 		v.Errorf("run %d: the answer is %+v", i, a)
 	}
 	v.order(i, state)
