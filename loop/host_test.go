@@ -341,3 +341,19 @@ func TestD20StoppedWithoutItsTools(t *testing.T) {
 		t.Errorf("facts %v", h.bus.Keys("r"))
 	}
 }
+
+// TestRefusedRunIsSoonAskedAbout: another process may serve what this one does not, so the message comes back soon at
+// first.
+func TestRefusedRunIsSoonAskedAbout(t *testing.T) {
+	t.Parallel()
+	host := newHosting(nil).host(t, forever, false)
+	for delivery, want := range map[uint64]time.Duration{
+		0: 100 * time.Millisecond, 1: 100 * time.Millisecond, 3: 400 * time.Millisecond, 7: 5 * time.Second, 1 << 40: 5 * time.Second,
+	} {
+		m := starter("u", `{"task":"go"}`)
+		m.Call.Tool, m.Delivery = "stranger", delivery
+		if got := host.Take(t.Context(), m); got.Act != schema.TakenCannot || got.After != want {
+			t.Errorf("delivery %d: %+v, want it again after %v", delivery, got, want)
+		}
+	}
+}

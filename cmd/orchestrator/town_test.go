@@ -266,7 +266,7 @@ func (w *town) check(turns int, runs ...string) {
 			if f.Key.Kind != schema.KindResult || schema.Decode(f.Data, &r) == nil && r.OK {
 				continue
 			}
-			errs = append(errs, fmt.Errorf("%s: %+v", f.Key, r.Error))
+			errs = append(errs, fmt.Errorf("%s: %w", f.Key, r.Error))
 		}
 		if err := errors.Join(errs...); err != nil {
 			w.t.Errorf("run %s: %v", run, err)
