@@ -46,7 +46,7 @@ func (b *Bus) Host(ctx context.Context, h Hosting) error {
 	if err := b.awaitConsumer(ctx, schema.QueueAgents); err != nil {
 		return fmt.Errorf("host agents: %w", err)
 	}
-	b.working.Do(func() { b.tasks.Go(func() { b.keepInProgress(b.life) }) })
+	b.working.Do(func() { b.task(func() { b.keepInProgress(b.life) }) })
 	s := &hosting{bus: b, Hosting: h, puller: newPuller(b, schema.QueueAgents, h.Slots)}
 	s.finished = make(chan struct{}, h.Slots+cap(s.puller.msgs))
 	forwarding, stop := context.WithCancel(ctx)
@@ -95,7 +95,9 @@ func (s *hosting) run(ctx context.Context) error {
 		case m := <-p.msgs:
 			if p.take(m) {
 				s.open.Add(1)
-				s.bus.tasks.Go(func() { s.handle(ctx, m) })
+				if !s.bus.task(func() { s.handle(ctx, m) }) {
+					s.open.Done() // the bus is closed: the next turn of the loop ends it
+				}
 			}
 		case <-s.finished:
 			p.demand.finished()
@@ -142,23 +144,11 @@ func (s *hosting) drain() error {
 func (s *hosting) giveBack() {
 	late := time.NewTimer(publishTimeout)
 	defer late.Stop()
-	closed := s.puller.closed
-	for {
-		select {
-		case m := <-s.puller.msgs:
-			if isDelivery(m) {
-				_ = s.bus.nc.Publish(m.Reply, nakAfter(0)) // AckWait does the same, later
-			}
-		case <-closed:
-			if len(s.puller.msgs) == 0 {
-				return
-			}
-			closed = nil
-			late.Reset(0)
-		case <-late.C:
-			return
+	untilClosed(s.puller.msgs, s.puller.closed, late.C, func(m *nats.Msg) {
+		if isDelivery(m) {
+			_ = s.bus.nc.Publish(m.Reply, nakAfter(0)) // AckWait does the same, later
 		}
-	}
+	})
 }
 
 // leave gives back the runs whose calls still run, and returns how many: another owner takes them, and this process's
