@@ -8,7 +8,7 @@ import (
 // admission is what decides about a delivery before anything is written; admit holds the rules, free of time and
 // network.
 type admission struct {
-	inTable, sameSeq               bool // the call is worked on here already; as the same message
+	inTable                        bool // the call is worked on here already, as this message or another copy
 	hasResult                      bool // only looked up after the first delivery
 	hasTool                        bool
 	callIdempotent, toolIdempotent bool
@@ -21,8 +21,7 @@ type admitted int
 const (
 	admitRun      admitted = iota
 	admitDone              // it has its result: acknowledge
-	admitCopy              // another copy of what runs here: acknowledge, settle nothing
-	admitBusy              // the same message, running here: give back
+	admitBusy              // it is worked on here: give back
 	admitNoTool            // give back
 	admitStricter          // the worker's declaration is stricter than the call's: give back
 	admitExpired           // settle as not started
@@ -31,10 +30,8 @@ const (
 
 func (a admission) admit() admitted {
 	switch {
-	case a.inTable && a.sameSeq:
+	case a.inTable: // of two copies either may be the one whose begin stands
 		return admitBusy
-	case a.inTable:
-		return admitCopy
 	case a.hasResult:
 		return admitDone
 	case a.attempts > a.limit:
@@ -48,6 +45,10 @@ func (a admission) admit() admitted {
 	}
 	return admitRun
 }
+
+// busyDelay is how long a message stays away whose call is worked on here already. It is jittered, so that several
+// copies of a call do not come back together for ever.
+func busyDelay() time.Duration { return AckWait/2 + rand.N(AckWait/2) }
 
 // retryDelay is how long a transient failure waits before attempt+1: it grows and is jittered, so that an outage
 // shorter than the attempts does not use them up at once.

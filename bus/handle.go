@@ -114,10 +114,10 @@ func (d *delivery) settle(ctx context.Context, present *entry) (later bool) {
 	switch a.admit() {
 	case admitRun:
 		return d.start(ctx)
-	case admitDone, admitCopy:
+	case admitDone:
 		d.ack()
 	case admitBusy:
-		d.back("it runs here already", AckWait)
+		d.back("it is worked on here already", busyDelay())
 	case admitNoTool:
 		d.back("this worker lacks the tool "+schema.Cut(d.call.Tool, 128), noToolDelay)
 	case admitStricter:
@@ -153,7 +153,7 @@ const noToolDelay = 2 * time.Second // before a call that this worker cannot run
 func (d *delivery) admission(ctx context.Context, present *entry) (admission, error) {
 	_, has := d.tools[d.call.Tool]
 	a := admission{
-		inTable: present != nil, sameSeq: present != nil && present.seq == d.seq,
+		inTable: present != nil,
 		hasTool: has, callIdempotent: d.call.Idempotent, toolIdempotent: d.tool.Idempotent,
 		first: d.delivery == 1, expired: !time.Now().Before(d.deadline), limit: d.worker.Attempts,
 	}

@@ -65,19 +65,18 @@ func TestAdmission(t *testing.T) {
 		change func(*admission)
 		want   admitted
 	}{
-		"fine":                           {func(*admission) {}, admitRun},
-		"C04 runs here":                  {func(a *admission) { a.inTable, a.sameSeq = true, true }, admitBusy},
-		"another copy of what runs here": {func(a *admission) { a.inTable = true }, admitCopy},
-		"settled before":                 {func(a *admission) { a.hasResult, a.first = true, false }, admitDone},
-		"settled, over the limit":        {func(a *admission) { a.hasResult, a.attempts = true, 4 }, admitDone},
-		"last attempt":                   {func(a *admission) { a.attempts = 3 }, admitRun},
-		"B05 over the limit":             {func(a *admission) { a.attempts = 4 }, admitLost},
-		"expired":                        {func(a *admission) { a.expired = true }, admitExpired},
-		"expired, tool unknown":          {func(a *admission) { a.expired, a.hasTool = true, false }, admitExpired},
-		"tool unknown":                   {func(a *admission) { a.hasTool = false }, admitNoTool},
-		"stricter here, first delivery":  {func(a *admission) { a.toolIdempotent = false }, admitRun},
-		"stricter here, redelivery":      {func(a *admission) { a.toolIdempotent, a.first = false, false }, admitStricter},
-		"run-once call, redelivery":      {func(a *admission) { a.callIdempotent, a.first = false, false }, admitRun},
+		"fine": {func(*admission) {}, admitRun},
+		"C04 runs here, as this message or another copy": {func(a *admission) { a.inTable = true }, admitBusy},
+		"settled before":                {func(a *admission) { a.hasResult, a.first = true, false }, admitDone},
+		"settled, over the limit":       {func(a *admission) { a.hasResult, a.attempts = true, 4 }, admitDone},
+		"last attempt":                  {func(a *admission) { a.attempts = 3 }, admitRun},
+		"B05 over the limit":            {func(a *admission) { a.attempts = 4 }, admitLost},
+		"expired":                       {func(a *admission) { a.expired = true }, admitExpired},
+		"expired, tool unknown":         {func(a *admission) { a.expired, a.hasTool = true, false }, admitExpired},
+		"tool unknown":                  {func(a *admission) { a.hasTool = false }, admitNoTool},
+		"stricter here, first delivery": {func(a *admission) { a.toolIdempotent = false }, admitRun},
+		"stricter here, redelivery":     {func(a *admission) { a.toolIdempotent, a.first = false, false }, admitStricter},
+		"run-once call, redelivery":     {func(a *admission) { a.callIdempotent, a.first = false, false }, admitRun},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := fine

@@ -95,8 +95,7 @@ func TestCallStatesDocument(t *testing.T) {
 // The words of the worker's table in the document.
 var (
 	conditions = map[string]func(admission) bool{
-		"it runs here, as this message":                              func(a admission) bool { return a.inTable && a.sameSeq },
-		"it runs here, as another message":                           func(a admission) bool { return a.inTable && !a.sameSeq },
+		"it is worked on here":                                       func(a admission) bool { return a.inTable },
 		"it has its result":                                          func(a admission) bool { return a.hasResult },
 		"more attempts than the limit":                               func(a admission) bool { return a.attempts > a.limit },
 		"its deadline has passed":                                    func(a admission) bool { return a.expired },
@@ -105,7 +104,7 @@ var (
 		"otherwise": func(admission) bool { return true },
 	}
 	outcomes = map[string]admitted{
-		"back": admitBusy, "ack": admitCopy, "ack, settled": admitDone, "WorkerLost": admitLost, "Timeout": admitExpired,
+		"back": admitBusy, "ack": admitDone, "WorkerLost": admitLost, "Timeout": admitExpired,
 		"back, unknown tool": admitNoTool, "back, stricter": admitStricter, "run": admitRun,
 	}
 )
@@ -141,7 +140,7 @@ func TestAdmissionDocument(t *testing.T) {
 	for bits := range 1 << 9 {
 		on := func(i int) bool { return bits>>i&1 == 1 }
 		a := admission{
-			inTable: on(0), sameSeq: on(0) && on(1), hasResult: on(2), hasTool: on(3), callIdempotent: on(4), toolIdempotent: on(5),
+			inTable: on(0), hasResult: on(1), hasTool: on(3), callIdempotent: on(4), toolIdempotent: on(5),
 			first: on(6), expired: on(7), limit: 3,
 		}
 		if on(8) {

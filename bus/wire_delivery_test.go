@@ -197,8 +197,8 @@ func TestSecondDeliveryToTheSameWorker(t *testing.T) {
 			f.ack(acks, `-NAK {"delay"`)
 			copied := f.next(work)
 			f.store(copied.Subject, copied.Data)
-			if subject := f.ack(acks, "+ACK"); !strings.Contains(subject, ".1.2.") { // first delivery of sequence 2
-				t.Errorf("acknowledged %s before the call ended, want the copy", subject)
+			if subject := f.ack(acks, `-NAK {"delay"`); !strings.Contains(subject, ".1.2.") { // first delivery of sequence 2
+				t.Errorf("given back is %s, want the copy", subject)
 			}
 			close(g.open)
 			if r := <-done; !r.OK || r.Output != "w" || r.Delivery != 1 {
@@ -374,6 +374,26 @@ func TestToolThatThisWorkerLacks(t *testing.T) {
 	}
 	serve(t, connect(t, srv), bus.Worker{Queue: "test", Tools: toolbox{"echo" + runOnce: echo}})
 	if r := <-done; !r.OK || r.Delivery < 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestC04CopyDoesNotTakeTheOriginalAway: while a copy of a begun call is in the table, the message whose begin stands
+// comes to the same worker. It must stay, or nobody would ever settle the call.
+func TestC04CopyDoesNotTakeTheOriginalAway(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	f := stranger(t, srv)
+	b := connect(t, srv)
+	result := f.listen("jc.live.r.result.>")
+	f.consumer("test")
+	body := []byte(`{"run":"r","turn":1,"index":0,"tool":"never!"}`)
+	for range 5 { // the first is the original
+		f.store("jc.work.test.0", body)
+	}
+	f.store("jc.run.r.begin.1.0.test", []byte(`{"v":1,"instance":"ghost","delivery":1,"seq":1}`), once, "0")
+	serve(t, b, bus.Worker{Queue: "test", Slots: 8, Tools: toolbox{"never" + runOnce: neverRun(t)}})
+	if r := f.awaitResult(result); r.OK || r.Error.Type != schema.OutcomeUnknown {
 		t.Errorf("%+v", r)
 	}
 }

@@ -64,9 +64,7 @@ class Delivery {
   /** The first rule that applies decides. */
   async admit() {
     const { table } = this.worker;
-    const present = table.get(this.key);
-    if (present?.seq === this.seq) return this.giveBack("it runs here already", wire.ACK_WAIT);
-    if (present) return this.message.ack();
+    if (table.has(this.key)) return this.giveBack("it runs here already", wire.ACK_WAIT);
     table.set(this.key, this);
     try {
       await this.#settle();
