@@ -23,3 +23,35 @@ func (b *Bus) Glimpse(ctx context.Context, run string, key schema.Key) ([]byte, 
 	}
 	return facts[0].Data, nil
 }
+
+// Buffer limits how many live messages of a run, which is watched, may wait for their reader.
+func (b *Bus) Buffer(run string, limit int) error {
+	f, err := b.join(run)
+	if err != nil {
+		return err
+	}
+	defer b.leave(f)
+	for _, s := range f.subs {
+		if err := s.SetPendingLimits(limit, -1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lost returns how many live messages of a run, which is watched, found no place.
+func (b *Bus) Lost(run string) (n int, err error) {
+	f, err := b.join(run)
+	if err != nil {
+		return 0, err
+	}
+	defer b.leave(f)
+	for _, s := range f.subs {
+		dropped, err := s.Dropped()
+		if err != nil {
+			return 0, err
+		}
+		n += dropped
+	}
+	return n, nil
+}

@@ -85,3 +85,145 @@ func TestB12LostAnswers(t *testing.T) {
 		})
 	}
 }
+
+// soon waits for a result without the help of the call's deadline.
+func soon(t *testing.T, done <-chan schema.Result) schema.Result {
+	t.Helper()
+	bustest.Eventually(t, "the result is read", func() bool { return len(done) > 0 })
+	return <-done
+}
+
+// TestB12OwnerCutOff: results that were recorded while the owner heard nothing are read when it is back.
+func TestB12OwnerCutOff(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	g := newDoor()
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 8, Tools: toolbox{"wait": g.run, "wait" + runOnce: g.run}})
+	for name, fault := range map[string]func(*bustest.Proxy){
+		"cut":       (*bustest.Proxy).Cut,
+		"swallowed": func(p *bustest.Proxy) { p.Set(bustest.Fault{DropDown: true}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, proxy := behind(t, srv)
+			run := schema.NewID()
+			var results []<-chan schema.Result
+			for i := range 6 {
+				results = append(results, dispatched(t, b, call(run, []string{"wait", "wait" + runOnce}[i%2], i), "test", time.Hour))
+				<-g.started
+			}
+			fault(proxy)
+			for range results {
+				g.open <- struct{}{}
+			}
+			there := connect(t, srv)
+			bustest.Eventually(t, "the results are recorded", func() bool {
+				facts, err := there.Facts(t.Context(), run, 0, schema.KindResult)
+				return err == nil && len(facts) == len(results)
+			})
+			proxy.Heal()
+			for i, done := range results {
+				if r := soon(t, done); !r.OK || r.Index != i || r.Delivery != 1 {
+					t.Errorf("call %d: %+v", i, r)
+				}
+			}
+		})
+	}
+}
+
+// TestB12SlowReader: a reader that is stuck loses live messages, and the calls of its run get their results all the same.
+func TestB12SlowReader(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 8, Tools: toolbox{"echo": echo}})
+	b, run := connect(t, srv), schema.NewID()
+	heard, open := make(chan struct{}), make(chan struct{})
+	stop, err := b.Watch(t.Context(), run, func(schema.Fact) {
+		close(heard)
+		<-open
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	defer close(open)
+	if err := b.Buffer(run, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Append(t.Context(), run, schema.SayKey(1), &schema.Say{Role: schema.RoleUser, Text: "stop here"}, schema.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	<-heard
+	var results []<-chan schema.Result
+	for i := range 8 {
+		results = append(results, dispatched(t, b, call(run, "echo", i), "test", time.Hour))
+	}
+	for i, done := range results {
+		if r := soon(t, done); !r.OK || r.Index != i {
+			t.Errorf("call %d: %+v", i, r)
+		}
+	}
+	if n, err := b.Lost(run); err != nil || n == 0 {
+		t.Errorf("%d live messages were lost, %v: nothing was slow", n, err)
+	}
+}
+
+// TestB02HalfOpenWorker: a worker whose connection looks fine and carries nothing loses its idempotent call to another
+// one. Its run-once call is not started elsewhere, and is done when the connection is back.
+func TestB02HalfOpenWorker(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	w, proxy := behind(t, srv)
+	g := newDoor()
+	serve(t, w, bus.Worker{Queue: "test", Slots: 2, Tools: toolbox{"work": g.run, "work" + runOnce: g.run}})
+	again := dispatched(t, b, call("r", "work", 0), "test", time.Minute)
+	once := dispatched(t, b, call("r", "work"+runOnce, 1), "test", time.Minute)
+	<-g.started
+	<-g.started
+	proxy.Set(bustest.Fault{DropUp: true, DropDown: true})
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 2, Tools: toolbox{"work": echo, "work" + runOnce: neverRun(t)}})
+	elsewhere := <-again
+	if !elsewhere.OK || elsewhere.Delivery != 2 || elsewhere.Worker == w.Instance() {
+		t.Errorf("idempotent: %+v, want the other worker's", elsewhere)
+	}
+	proxy.Heal()
+	close(g.open)
+	if r := <-once; !r.OK || r.Worker != w.Instance() {
+		t.Errorf("run-once: %+v, want the first worker's", r)
+	}
+	stranger(t, srv).waitEmpty()
+	data, err := b.Look(t.Context(), "r", schema.ResultKey(1, 0, "test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := schema.DecodeResult(data); err != nil || r.Worker != elsewhere.Worker {
+		t.Errorf("recorded: %+v, %v; want what the caller was told", r, err)
+	}
+}
+
+// TestB10LostAcknowledgements: an owner that hears no answer publishes its call again, and the call starts once.
+func TestB10LostAcknowledgements(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	f := stranger(t, srv)
+	b, proxy := behind(t, srv)
+	n := &counter{starts: map[string]int{}}
+	published := f.listen("jc.work.test.0")
+	f.consumer("test")
+	c := call("r", "work"+runOnce, 0)
+	proxy.Set(bustest.Fault{DropDown: true})
+	done := dispatched(t, b, c, "test", time.Minute)
+	f.next(published)
+	f.next(published) // it was published again
+	proxy.Heal()
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 2, Tools: toolbox{c.Tool: n.run}})
+	if r := <-done; !r.OK {
+		t.Errorf("%+v", r)
+	}
+	f.waitEmpty()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.starts[c.String()] != 1 {
+		t.Errorf("started %v", n.starts)
+	}
+}
