@@ -130,6 +130,10 @@ func (c *Catalog) read(ctx context.Context) error {
 	}
 }
 
+// catalogIdle is how long the server keeps the consumer of a reader that is gone: processes that come and go leave one
+// each, and a stream takes 1,000.
+const catalogIdle = 30 * time.Second
+
 // consumer reads on after the last revision, or everything when there is none or the bucket was made anew.
 func (c *Catalog) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	s, err := c.bus.js.Stream(ctx, c.bus.names.catalogStream())
@@ -139,9 +143,9 @@ func (c *Catalog) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
-	cfg := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy}
+	cfg := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, InactiveThreshold: catalogIdle}
 	if last > 0 && s.CachedInfo().State.LastSeq >= last {
-		cfg = jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: last + 1}
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, last+1
 	}
 	return s.OrderedConsumer(ctx, cfg)
 }
