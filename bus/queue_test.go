@@ -44,7 +44,6 @@ func TestForeignConsumers(t *testing.T) {
 		{"B08 a BackOff in place of AckWait", func(c *jetstream.ConsumerConfig) { c.BackOff, c.MaxDeliver = []time.Duration{3 * time.Second}, 5 }, "backoff is 1, want 0"},
 		{"B05 MaxDeliver", func(c *jetstream.ConsumerConfig) { c.MaxDeliver = 3 }, "max_deliver is 3, want -1"},
 		{"B13 an inactive threshold", func(c *jetstream.ConsumerConfig) { c.InactiveThreshold = time.Hour }, "inactive_threshold is 1h0m0s"},
-		{"B14 one that takes all queues", func(c *jetstream.ConsumerConfig) { c.Durable, c.FilterSubject = "all", "jc.work.>" }, "consumer"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

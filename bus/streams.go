@@ -145,8 +145,8 @@ func (b *Bus) awaitConsumer(ctx context.Context, queue string) error {
 	for attempt := 1; ; attempt++ {
 		once, end := context.WithTimeout(bound, publishTimeout)
 		err := b.ensureConsumer(once, queue)
-		if err == nil {
-			err = b.checkOverlap(once, queue)
+		if !passing(err) {
+			err = cmp.Or(b.checkOverlap(once, queue), err) // it says more than the server's refusal
 		}
 		end()
 		if err == nil || !passing(err) {
@@ -156,44 +156,6 @@ func (b *Bus) awaitConsumer(ctx context.Context, queue string) error {
 			return cmp.Or(ctx.Err(), err)
 		}
 	}
-}
-
-// checkOverlap refuses to serve a queue whose calls another consumer takes, too. A server refuses such a consumer, but a
-// cluster has been seen to take it.
-func (b *Bus) checkOverlap(ctx context.Context, queue string) error {
-	s, err := b.js.Stream(ctx, b.names.work())
-	if err != nil {
-		return fmt.Errorf("look at consumers of %s: %w", b.names.work(), err)
-	}
-	list := s.ListConsumers(ctx)
-	for info := range list.Info() {
-		for _, filter := range append(slices.Clone(info.Config.FilterSubjects), info.Config.FilterSubject) {
-			if info.Name != queue && overlaps(filter, b.names.workFilter(queue)) {
-				return fmt.Errorf("consumer %s of %s takes %q, and so calls of queue %s; remove it and start again", info.Name, b.names.work(), filter, queue)
-			}
-		}
-	}
-	if err := list.Err(); err != nil {
-		return fmt.Errorf("look at consumers of %s: %w", b.names.work(), err)
-	}
-	return nil
-}
-
-// overlaps tells whether a subject can match two filters; an empty one matches all.
-func overlaps(a, b string) bool {
-	if a == "" || b == "" {
-		return true
-	}
-	as, bs := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range min(len(as), len(bs)) {
-		switch {
-		case as[i] == ">" || bs[i] == ">":
-			return true
-		case as[i] != bs[i] && as[i] != "*" && bs[i] != "*":
-			return false
-		}
-	}
-	return len(as) == len(bs)
 }
 
 // passing tells whether an answer, or its absence, says nothing about what was asked.
