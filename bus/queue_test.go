@@ -2,7 +2,6 @@ package bus_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -225,46 +224,4 @@ func TestB24FewSubjects(t *testing.T) {
 	}
 	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 16, Tools: toolbox{"echo": echo}})
 	open.Wait()
-}
-
-// TestB25StrandedDeliveries: what a program took and never acknowledged comes to the worker that is there.
-func TestB25StrandedDeliveries(t *testing.T) {
-	t.Parallel()
-	srv := server(t)
-	b := connect(t, srv)
-	stop := serve(t, b, bus.Worker{Queue: "test", Tools: toolbox{"echo": echo}})
-	bustest.Eventually(t, "the consumer is there", func() bool { return len(b.Catalog().Workers()) == 1 })
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	results := make(chan error, 3)
-	for i := range cap(results) {
-		go func() {
-			r, err := b.Dispatch(t.Context(), call("stranded", "echo", i), "test", time.Minute)
-			if err == nil && (!r.OK || r.Delivery < 2) {
-				err = fmt.Errorf("%+v", r)
-			}
-			results <- err
-		}()
-	}
-	js := streams(t, srv.URL())
-	c, err := js.Consumer(t.Context(), "JC_WORK", "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for got := 0; got < cap(results); {
-		batch, err := c.Fetch(cap(results)-got, jetstream.FetchMaxWait(patience))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range batch.Messages() {
-			got++
-		}
-	}
-	serve(t, connect(t, srv), bus.Worker{Queue: "test", Tools: toolbox{"echo": echo}})
-	for range cap(results) {
-		if err := <-results; err != nil {
-			t.Error(err)
-		}
-	}
 }

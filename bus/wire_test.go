@@ -29,7 +29,12 @@ type foreign struct {
 
 func stranger(t testing.TB, srv *embedded.Server) foreign {
 	t.Helper()
-	nc, err := nats.Connect(srv.URL())
+	return strangerAt(t, srv.URL())
+}
+
+func strangerAt(t testing.TB, url string) foreign {
+	t.Helper()
+	nc, err := nats.Connect(url)
 	if err != nil {
 		t.Fatal(err)
 	}
