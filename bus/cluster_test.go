@@ -177,3 +177,48 @@ func TestStaleReads(t *testing.T) {
 	}
 	t.Logf("%d of 30 direct reads were behind", behind)
 }
+
+// TestB06DeadLettersOfACluster: calls whose workers died as often as allowed are all accounted for, on three nodes and
+// while they are looked at.
+func TestB06DeadLettersOfACluster(t *testing.T) {
+	t.Parallel()
+	c := bustest.StartCluster(t, 3)
+	b, f := member(t, c), strangerAt(t, c.URL())
+	f.consumer("test")
+	const fatal, calls = 20, 200
+	run := schema.NewID()
+	results := make([]<-chan schema.Result, calls)
+	for i := range fatal {
+		results[i] = dispatched(t, b, call(run, "echo", i), "test", time.Minute)
+	}
+	for range fatal {
+		f.pull("test") // by a worker that dies
+	}
+	for i := fatal; i < calls; i++ {
+		results[i] = dispatched(t, b, call(run, "echo", i), "test", time.Minute)
+	}
+	for i := range 3 {
+		serve(t, member(t, c, i), bus.Worker{Queue: "test", Slots: 4, Attempts: 1, Tools: toolbox{"echo": echo}})
+	}
+	for i, done := range results {
+		switch r := <-done; {
+		case i >= fatal && !r.OK:
+			t.Errorf("healthy call %d: %+v", i, r)
+		case i < fatal && (r.OK || r.Error.Type != schema.WorkerLost):
+			t.Errorf("call %d: %+v", i, r)
+		}
+	}
+	f.waitEmpty()
+	for range 2 { // looking takes nothing away
+		bustest.Eventually(t, "all are found", func() bool { // a replica may be behind
+			found := map[int]bool{}
+			for letter, err := range b.DeadLetters(t.Context()) {
+				if err != nil || letter.Call == nil {
+					t.Fatalf("%+v, %v", letter, err)
+				}
+				found[letter.Call.Index] = true
+			}
+			return len(found) == fatal
+		})
+	}
+}

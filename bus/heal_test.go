@@ -292,3 +292,30 @@ func TestB18CatalogAfterRestart(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestC14NoHeartbeat: a running call needs no entry in the catalog, and a worker that lost its own comes back into it.
+func TestC14NoHeartbeat(t *testing.T) {
+	t.Parallel()
+	srv := bustest.Server(t)
+	f := stranger(t, srv)
+	b, w := bustest.Connect(t, srv), bustest.Connect(t, srv)
+	g := newDoor()
+	bustest.Serve(t, w, bus.Worker{Queue: "test", Slots: 2, Tools: bustest.Tools{"gate": g.run, "gate!": g.run}})
+	bustest.Eventually(t, "the worker is seen", func() bool { return len(b.Catalog().Workers()) == 1 })
+	run := schema.NewID()
+	idempotent, once := dispatched(t, b, bustest.Call(run, "gate", 0), "test", time.Minute), dispatched(t, b, bustest.Call(run, "gate!", 1), "test", time.Minute)
+	<-g.started
+	<-g.started
+	before, _ := b.Catalog().Changes()
+	f.store("$KV.jc_catalog.test."+w.Instance(), nil, "KV-Operation", "DEL")
+	bustest.Eventually(t, "the worker is forgotten and seen again", func() bool {
+		now, _ := b.Catalog().Changes()
+		return now >= before+2 && len(b.Catalog().Workers()) == 1
+	})
+	close(g.open)
+	for _, done := range []<-chan schema.Result{idempotent, once} {
+		if r := <-done; !r.OK || r.Delivery != 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
