@@ -60,10 +60,10 @@ func (r registers) step(in factInput, out factOutput) (bool, registers) {
 		guard = r.begin
 	}
 	free := *own == 0 && guard == 0
-	switch out.err {
-	case schema.ErrExists:
+	switch {
+	case errors.Is(out.err, schema.ErrExists):
 		return *own != 0, r
-	case schema.ErrGuarded:
+	case errors.Is(out.err, schema.ErrGuarded):
 		return guard != 0, r
 	}
 	if free {
