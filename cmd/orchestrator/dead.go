@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
+	"github.com/jetcrew/jetcrew/cmd/internal/session"
 	"github.com/jetcrew/jetcrew/cmd/internal/view"
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -106,6 +108,20 @@ type letterFlags struct {
 	ID uint64 `arg:"" help:"Number of the dead letter, as the command dead list shows it."`
 }
 
+// read returns the letter.
+func (f *letterFlags) read(ctx context.Context, s *session.Session) (bus.BuriedCall, error) {
+	l, err := s.Bus.DeadLetter(ctx, f.ID)
+	return l, whichLetters(err)
+}
+
+// whichLetters says where the numbers of the letters are found.
+func whichLetters(err error) error {
+	if errors.Is(err, bus.ErrNoLetter) {
+		return fmt.Errorf("%w; `orchestrator dead list` shows those that are there", err)
+	}
+	return err
+}
+
 // DeadShowCmd is the command dead show.
 type DeadShowCmd struct {
 	letterFlags
@@ -119,7 +135,7 @@ func (c *DeadShowCmd) Run(ctx context.Context, app *cli.App) error {
 		return fmt.Errorf("dead show: %w", err)
 	}
 	defer s.Close()
-	letter, err := s.Bus.DeadLetter(ctx, c.ID)
+	letter, err := c.read(ctx, s)
 	if err != nil {
 		return fmt.Errorf("dead show: %w", err)
 	}
@@ -159,7 +175,7 @@ func (c *DeadRetryCmd) Run(ctx context.Context, app *cli.App) error {
 	}
 	defer s.Close()
 	s.Bus.Catalog() // so that a call nobody can take says so
-	letter, err := s.Bus.DeadLetter(ctx, c.ID)
+	letter, err := c.read(ctx, s)
 	if err != nil {
 		return fmt.Errorf("dead retry: %w", err)
 	}
@@ -187,7 +203,7 @@ func (c *DeadDropCmd) Run(ctx context.Context, app *cli.App) error {
 	}
 	defer s.Close()
 	if err := s.Bus.DropDeadLetter(ctx, c.ID); err != nil {
-		return fmt.Errorf("dead: %w", err)
+		return fmt.Errorf("dead: %w", whichLetters(err))
 	}
 	fmt.Fprintf(app.Out, "dead letter %d dropped\n", c.ID)
 	return nil

@@ -18,7 +18,7 @@ import (
 type RunsCmd struct {
 	List  RunsListCmd  `cmd:"" help:"List runs, newest first."`
 	Show  RunsShowCmd  `cmd:"" help:"Show what is recorded of a run, or of one of its calls."`
-	Watch RunsWatchCmd `cmd:"" help:"Print the facts of a run as they come, until it closes."`
+	Watch RunsWatchCmd `cmd:"" help:"Print what happens in a run as it comes, until it closes or you interrupt."`
 	Stop  RunsStopCmd  `cmd:"" help:"Stop a run: its calls are cancelled, it asks no model any more."`
 	Say   RunsSayCmd   `cmd:"" help:"Tell a run something."`
 	Close RunsCloseCmd `cmd:"" help:"End a run that was kept open: it closes as its last answer ended. What is under way is stopped."`
@@ -50,8 +50,11 @@ func (f *runFlags) find(ctx context.Context, app *cli.App) (*session.Session, st
 		return s, id, nil
 	}
 	s.Close()
-	if many := new(bus.AmbiguousError); errors.As(err, &many) {
-		err = cli.Usagef("%w", err)
+	switch many := new(bus.AmbiguousError); {
+	case errors.As(err, &many):
+		err = cli.Usagef("%w; name more of it", err)
+	case errors.Is(err, bus.ErrNoRun):
+		err = fmt.Errorf("%w; `orchestrator runs list` shows those that are there", err)
 	}
 	return nil, "", err
 }
@@ -154,43 +157,6 @@ func (l *listedRun) row() []string {
 	}
 	started := time.UnixMilli(l.StartedMS).Format(time.DateTime)
 	return []string{l.Run, agent, word(l.State), strconv.Itoa(l.Turns), strconv.Itoa(l.Calls), started, view.Millis(l.AgeMS)}
-}
-
-// RunsWatchCmd is the command runs watch.
-type RunsWatchCmd struct {
-	runFlags
-	JSON bool `name:"json" help:"One JSON object per fact."`
-}
-
-// watchedFact is a fact in a stream of JSON.
-type watchedFact struct {
-	Type string `json:"type"` // "fact"
-	Run  string `json:"run"`
-	Fact string `json:"fact"` // its key
-	Seq  uint64 `json:"seq"`
-	AtMS int64  `json:"at_ms"`
-	Size int    `json:"size"` // bytes of the payload
-}
-
-// Run prints the facts until close.
-func (c *RunsWatchCmd) Run(ctx context.Context, app *cli.App) error {
-	s, id, err := c.find(ctx, app)
-	if err != nil {
-		return fmt.Errorf("runs watch: %w", err)
-	}
-	defer s.Close()
-	out := view.New(view.Config{Out: app.Out, Format: view.JSON})
-	for f, err := range s.Bus.Follow(ctx, id) {
-		switch {
-		case err != nil:
-			return fmt.Errorf("runs watch: %w", err)
-		case c.JSON:
-			out.Put(watchedFact{"fact", f.Run, f.Key.String(), f.Seq, f.Time.UnixMilli(), len(f.Data)})
-		default:
-			fmt.Fprintf(app.Out, "%s  %s\n", f.Time.Local().Format(time.TimeOnly), f.Key)
-		}
-	}
-	return nil
 }
 
 // RunsStopCmd is the command runs stop.
