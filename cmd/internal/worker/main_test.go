@@ -1,9 +1,22 @@
 package worker
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/jetcrew/jetcrew/cmd/internal/cli"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The test binary is also a worker program, whose tools do what tools should not do.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "hostile" {
+		var grammar struct {
+			cli.Common
+			Hostile hostile `cmd:""`
+		}
+		os.Exit(cli.Program{Name: "test", Grammar: &grammar, Common: &grammar.Common}.Main(os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}

@@ -60,7 +60,7 @@ func (p *Process) connect(ctx context.Context, app *cli.App) (*bus.Bus, error) {
 	return b, nil
 }
 
-// serve ends all queues when one of them cannot go on.
+// serve ends all queues when one of them cannot go on. The error says what was left.
 func (p *Process) serve(ctx context.Context, b *bus.Bus, queues []bus.Worker) error {
 	all := pool.New().WithErrors().WithContext(ctx).WithCancelOnError()
 	for _, w := range queues {
@@ -70,7 +70,20 @@ func (p *Process) serve(ctx context.Context, b *bus.Bus, queues []bus.Worker) er
 			all.Go(func(ctx context.Context) error { return watchAbandoned(ctx, set, w.Slots) })
 		}
 	}
-	return all.Wait()
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	return left(queues)
+}
+
+// left says which handlers outlive their calls, whose results are recorded: the end of the process cuts them off.
+func left(queues []bus.Worker) (err error) {
+	for _, w := range queues {
+		if set, ok := w.Tools.(*executor.Set); ok && set.Abandoned() > 0 {
+			err = errors.Join(err, fmt.Errorf("queue %s: handlers that ignored the end of their calls are cut off: %d", w.Queue, set.Abandoned()))
+		}
+	}
+	return err
 }
 
 // errLostSlots ends a worker whose handlers ignore the end of their calls: each holds on to what it has, so a fresh
