@@ -79,9 +79,13 @@ type shownRun struct {
 	State     string        `json:"state"` // open, stopping, or why it closed
 	StartedMS int64         `json:"started_ms"`
 	ClosedMS  int64         `json:"closed_ms,omitempty"`
+	Turns     int           `json:"turns"`
 	Slots     []shownSlot   `json:"slots"`
 	Calls     []*shownCall  `json:"calls"`
+	Says      []shownSay    `json:"says,omitempty"`
 	Answers   []shownAnswer `json:"answers,omitempty"`
+
+	talk []string // says and answers for people, as they came
 }
 
 // shownSlot is a slot of control.
@@ -93,11 +97,20 @@ type shownSlot struct {
 	AtMS     int64  `json:"at_ms"`
 }
 
+// shownSay is what the agent was told.
+type shownSay struct {
+	Role string `json:"role"`
+	Text string `json:"text"`
+	AtMS int64  `json:"at_ms"`
+}
+
+// shownAnswer is the end of an exchange.
 type shownAnswer struct {
 	Text   string        `json:"text"`
 	Reason schema.Reason `json:"reason"`
 	Error  string        `json:"error,omitempty"`
 	Turn   int           `json:"turn"`
+	AtMS   int64         `json:"at_ms"`
 }
 
 // shownCall is a call with all that was recorded of it.
@@ -139,13 +152,20 @@ func (r *shownRun) apply(f schema.Fact) {
 		}
 	case schema.KindTurn:
 		if t, ok := decoded[schema.Turn](f); ok {
+			r.Turns++
 			for i := range t.Calls {
 				r.Calls = append(r.Calls, &shownCall{Turn: f.Key.N, Index: i, Call: t.Calls[i]})
 			}
 		}
+	case schema.KindSay:
+		if s, ok := decoded[schema.Say](f); ok {
+			r.Says = append(r.Says, shownSay{s.Role, s.Text, f.Time.UnixMilli()})
+			r.say("say %d, at %s, by %s\n%s", f.Key.N, clock(f.Time.UnixMilli()), word(s.Role), s.Text)
+		}
 	case schema.KindAnswer:
 		if a, ok := decoded[schema.Answer](f); ok {
-			r.Answers = append(r.Answers, shownAnswer{a.Text, a.Reason, a.Error, a.Turn})
+			r.Answers = append(r.Answers, shownAnswer{a.Text, a.Reason, a.Error, a.Turn, f.Time.UnixMilli()})
+			r.say("answer %d, after turn %d, at %s: %s\n%s", f.Key.N, a.Turn, clock(f.Time.UnixMilli()), word(string(a.Reason)+" "+a.Error), a.Text)
 		}
 	case schema.KindClose:
 		if c, ok := decoded[schema.Close](f); ok {
@@ -156,6 +176,11 @@ func (r *shownRun) apply(f schema.Fact) {
 			c.apply(f)
 		}
 	}
+}
+
+// say adds what was said, after an empty line.
+func (r *shownRun) say(format string, args ...any) {
+	r.talk = append(r.talk, "", strings.TrimSpace(view.Clean(fmt.Sprintf(format, args...))))
 }
 
 func (c *shownCall) apply(f schema.Fact) {
@@ -198,6 +223,7 @@ func (r *shownRun) lines() []string {
 		fmt.Sprintf("agent    %s", orDash(word(r.Agent))),
 		fmt.Sprintf("state    %s", word(r.State)),
 		fmt.Sprintf("started  %s", clock(r.StartedMS)),
+		fmt.Sprintf("turns    %d", r.Turns),
 	}
 	if r.ClosedMS > 0 {
 		lines = append(lines, fmt.Sprintf("closed   %s, after %s", clock(r.ClosedMS), view.Millis(r.ClosedMS-r.StartedMS)))
@@ -216,10 +242,7 @@ func (r *shownRun) lines() []string {
 		}
 		lines = append(append(lines, ""), view.Style{}.Table(rows)...)
 	}
-	for i, a := range r.Answers {
-		lines = append(lines, "", fmt.Sprintf("answer %d, after turn %d: %s", i+1, a.Turn, orDash(word(string(a.Reason)+" "+a.Error))), view.Clean(a.Text))
-	}
-	return lines
+	return append(lines, r.talk...)
 }
 
 func (c *shownCall) row() []string {
