@@ -22,6 +22,7 @@ const (
 // that it can be tested without a server.
 type demand struct {
 	slots   int
+	lost    int // slots that handlers hold which were given up
 	running int // messages being worked on
 	asked   int // messages that the server still owes
 }
@@ -29,7 +30,7 @@ type demand struct {
 // want returns how many messages to ask for now. Small requests are put together until a quarter of the slots is free,
 // but a worker never waits without a request.
 func (d *demand) want() int {
-	free := d.slots - d.running - d.asked
+	free := d.slots - d.lost - d.running - d.asked
 	if free <= 0 || d.asked > 0 && free < max(1, d.slots/4) {
 		return 0
 	}

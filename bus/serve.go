@@ -22,10 +22,17 @@ type Server interface {
 	Execute(ctx context.Context, call *schema.Call) (schema.Result, *schema.Pending)
 }
 
+// loser is a Server that gives up handlers which ignore the end of their calls. Each of them holds a slot until it
+// returns after all.
+type loser interface {
+	// Abandoned returns how many they are now. It is called often, and from one goroutine.
+	Abandoned() int64
+}
+
 // Worker says how a process serves a queue.
 type Worker struct {
 	Queue    string
-	Slots    int           // calls at once; default 1
+	Slots    int           // calls at once, with those that Tools gave up and that still run; default 1
 	Tools    Server        // required
 	Drain    time.Duration // after the end of ctx: for running calls to finish before they are cancelled; default 20 s
 	Attempts int           // starts of one call before it is given up; default 3
@@ -105,7 +112,11 @@ func (s *service) run(ctx context.Context) error {
 	if err := p.watch(ctx); err != nil {
 		return err
 	}
+	tools, loses := s.worker.Tools.(loser)
 	for {
+		if loses {
+			p.demand.lost = int(tools.Abandoned())
+		}
 		if err := p.pull(); err != nil {
 			return err
 		}
