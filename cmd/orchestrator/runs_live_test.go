@@ -146,7 +146,7 @@ func TestSayToALiveAgent(t *testing.T) {
 		}
 	}
 	wantInOrder(t, heard.Stdout, `"fact":"open"`, `"text":"buy eggs too"`, `"fact":"result.1.0.shell"`, `"output":"went\n"`, `"fact":"close"`)
-	wantInOrder(t, l.runs(t, 0, "show", id), "turns    2", "1.0", "say 1", "by user", "go", "say 2", "buy eggs too", "answer 1, after turn 2", "done", "I bought both.")
+	wantInOrder(t, l.runs(t, 0, "show", id), "1.0", "say.1", "user: go", "turn.1", "1 call", "say.2", "buy eggs too", "turn.2", "answer.1", "done, after turn 2", "I bought both.")
 	wantInOrder(t, l.runs(t, 1, "say", id, "more"), "closed")
 	wantInOrder(t, l.runs(t, 1, "watch", "nobody"), "no such run", "runs list")
 }

@@ -79,13 +79,14 @@ type shownRun struct {
 	State     string        `json:"state"` // open, stopping, or why it closed
 	StartedMS int64         `json:"started_ms"`
 	ClosedMS  int64         `json:"closed_ms,omitempty"`
-	Turns     int           `json:"turns"`
 	Slots     []shownSlot   `json:"slots"`
-	Calls     []*shownCall  `json:"calls"`
 	Says      []shownSay    `json:"says,omitempty"`
+	Turns     []shownTurn   `json:"turns,omitempty"`
+	Calls     []*shownCall  `json:"calls"`
 	Answers   []shownAnswer `json:"answers,omitempty"`
 
-	talk []string // says and answers for people, as they came
+	talk []string // says, turns and answers for people, as they came, with an empty line before each exchange
+	over bool     // the last of them ended an exchange
 }
 
 // shownSlot is a slot of control.
@@ -99,29 +100,31 @@ type shownSlot struct {
 
 // shownSay is what the agent was told.
 type shownSay struct {
+	N    int    `json:"n"`
 	Role string `json:"role"`
 	Text string `json:"text"`
 	AtMS int64  `json:"at_ms"`
 }
 
+// shownTurn is an answer of the model, without its calls.
+type shownTurn struct {
+	N         int          `json:"n"`
+	Model     string       `json:"model,omitempty"`
+	Text      string       `json:"text,omitempty"`
+	Calls     int          `json:"calls"`
+	Usage     schema.Usage `json:"usage"`
+	StartedMS int64        `json:"started_ms,omitempty"` // request to the model
+	AtMS      int64        `json:"at_ms"`
+}
+
 // shownAnswer is the end of an exchange.
 type shownAnswer struct {
+	N      int           `json:"n"`
 	Text   string        `json:"text"`
 	Reason schema.Reason `json:"reason"`
 	Error  string        `json:"error,omitempty"`
 	Turn   int           `json:"turn"`
 	AtMS   int64         `json:"at_ms"`
-}
-
-// shownCall is a call with all that was recorded of it.
-type shownCall struct {
-	Turn   int             `json:"turn"`
-	Index  int             `json:"index"`
-	Call   schema.TurnCall `json:"call"`
-	Begins []schema.Begin  `json:"begins,omitempty"` // starts of a run-once call: at most one
-	Backs  []schema.Back   `json:"backs,omitempty"`  // deliveries given back without a start
-	Result *schema.Result  `json:"result,omitempty"` // absent: the call is open
-	View   *string         `json:"view,omitempty"`   // what the memory shows instead of the output
 }
 
 // showRun folds the facts of a run.
@@ -150,58 +153,48 @@ func (r *shownRun) apply(f schema.Fact) {
 				r.State = "stopping"
 			}
 		}
+	case schema.KindSay:
+		if s, ok := decoded[schema.Say](f); ok {
+			say := shownSay{f.Key.N, s.Role, s.Text, f.Time.UnixMilli()}
+			r.Says = append(r.Says, say)
+			r.tell(say.line())
+		}
 	case schema.KindTurn:
 		if t, ok := decoded[schema.Turn](f); ok {
-			r.Turns++
+			turn := shownTurn{f.Key.N, t.Model, t.Text, len(t.Calls), t.Usage, t.StartedMS, f.Time.UnixMilli()}
+			r.Turns = append(r.Turns, turn)
+			r.tell(turn.line())
 			for i := range t.Calls {
 				r.Calls = append(r.Calls, &shownCall{Turn: f.Key.N, Index: i, Call: t.Calls[i]})
 			}
 		}
-	case schema.KindSay:
-		if s, ok := decoded[schema.Say](f); ok {
-			r.Says = append(r.Says, shownSay{s.Role, s.Text, f.Time.UnixMilli()})
-			r.say("say %d, at %s, by %s\n%s", f.Key.N, clock(f.Time.UnixMilli()), word(s.Role), s.Text)
-		}
 	case schema.KindAnswer:
 		if a, ok := decoded[schema.Answer](f); ok {
-			r.Answers = append(r.Answers, shownAnswer{a.Text, a.Reason, a.Error, a.Turn, f.Time.UnixMilli()})
-			r.say("answer %d, after turn %d, at %s: %s\n%s", f.Key.N, a.Turn, clock(f.Time.UnixMilli()), word(string(a.Reason)+" "+a.Error), a.Text)
+			answer := shownAnswer{f.Key.N, a.Text, a.Reason, a.Error, a.Turn, f.Time.UnixMilli()}
+			r.Answers = append(r.Answers, answer)
+			r.tell(answer.lines()...)
+			r.over = true
 		}
 	case schema.KindClose:
 		if c, ok := decoded[schema.Close](f); ok {
 			r.State, r.ClosedMS = c.State, f.Time.UnixMilli()
 		}
-	default:
+	case schema.KindBegin, schema.KindBack, schema.KindResult, schema.KindView:
+		if r.Kind == schema.RunCall && r.Calls == nil { // its call is in no turn
+			r.Calls = []*shownCall{{Turn: f.Key.N, Index: f.Key.I, Call: schema.TurnCall{Queue: f.Key.Queue}}}
+		}
 		if c := r.call(f.Key.N, f.Key.I); c != nil {
 			c.apply(f)
 		}
 	}
 }
 
-// say adds what was said, after an empty line.
-func (r *shownRun) say(format string, args ...any) {
-	r.talk = append(r.talk, "", strings.TrimSpace(view.Clean(fmt.Sprintf(format, args...))))
-}
-
-func (c *shownCall) apply(f schema.Fact) {
-	switch f.Key.Kind {
-	case schema.KindBegin:
-		if b, ok := decoded[schema.Begin](f); ok {
-			c.Begins = append(c.Begins, b)
-		}
-	case schema.KindBack:
-		if b, ok := decoded[schema.Back](f); ok {
-			c.Backs = append(c.Backs, b)
-		}
-	case schema.KindResult:
-		if r, err := schema.DecodeResult(f.Data); err == nil {
-			c.Result = r
-		}
-	case schema.KindView:
-		if v, ok := decoded[schema.View](f); ok {
-			c.View = &v.Text
-		}
+// tell adds lines to the talk.
+func (r *shownRun) tell(lines ...string) {
+	if r.over || r.talk == nil {
+		r.talk = append(r.talk, "")
 	}
+	r.talk, r.over = append(r.talk, lines...), false
 }
 
 func decoded[T any](f schema.Fact) (v T, ok bool) {
@@ -220,10 +213,9 @@ func (r *shownRun) call(turn, index int) *shownCall {
 func (r *shownRun) lines() []string {
 	lines := []string{
 		fmt.Sprintf("run      %s", r.Run),
-		fmt.Sprintf("agent    %s", orDash(word(r.Agent))),
+		fmt.Sprintf("agent    %s", dash(word(r.Agent))),
 		fmt.Sprintf("state    %s", word(r.State)),
 		fmt.Sprintf("started  %s", clock(r.StartedMS)),
-		fmt.Sprintf("turns    %d", r.Turns),
 	}
 	if r.ClosedMS > 0 {
 		lines = append(lines, fmt.Sprintf("closed   %s, after %s", clock(r.ClosedMS), view.Millis(r.ClosedMS-r.StartedMS)))
@@ -245,99 +237,39 @@ func (r *shownRun) lines() []string {
 	return append(lines, r.talk...)
 }
 
-func (c *shownCall) row() []string {
-	row := []string{fmt.Sprintf("%d.%d", c.Turn, c.Index), word(c.Call.Tool), c.Call.Queue, string(c.Call.Decision.Action), c.outcome(), "-", "-", "-", "-"}
-	if r := c.Result; r != nil {
-		row[5] = orDash(word(r.Worker))
-		if r.Delivery > 0 {
-			row[6] = strconv.FormatUint(r.Delivery, 10)
-		}
-		if r.StartedMS > 0 {
-			row[7], row[8] = view.Millis(r.QueuedMS), view.Millis(r.EndedMS-r.StartedMS)
-		}
-	}
-	return row
+func (s *shownSay) line() string {
+	return fmt.Sprintf("say.%-4d %s  %s: %s", s.N, clock(s.AtMS), word(s.Role), oneLine(s.Text))
 }
 
-func (c *shownCall) outcome() string {
-	switch {
-	case c.Result == nil:
-		return "open"
-	case c.Result.OK:
-		return "ok"
-	case c.Result.Error != nil:
-		return word(string(c.Result.Error.Type))
+func (t *shownTurn) line() string {
+	line := fmt.Sprintf("turn.%-3d %s  %s", t.N, clock(t.AtMS), view.Count(t.Calls, "call"))
+	if t.Model != "" {
+		line += ", " + word(t.Model)
 	}
-	return "failed"
+	if t.Usage.Total() > 0 {
+		line += fmt.Sprintf(", %d tokens in and %d out", t.Usage.Input, t.Usage.Output)
+	}
+	if t.StartedMS > 0 {
+		line += ", after " + view.Millis(max(0, t.AtMS-t.StartedMS))
+	}
+	if t.Text != "" && t.Calls > 0 { // else the answer has it
+		line += ": " + oneLine(t.Text)
+	}
+	return line
 }
 
-func (c *shownCall) lines() []string {
-	var lines []string
-	say := func(name, format string, args ...any) {
-		lines = append(lines, fmt.Sprintf("%-10s %s", name, fmt.Sprintf(format, args...)))
+func (a *shownAnswer) lines() []string {
+	line := fmt.Sprintf("answer.%d %s  %s, after turn %d", a.N, clock(a.AtMS), word(string(a.Reason)), a.Turn)
+	if a.Error != "" {
+		line += ": " + word(a.Error)
 	}
-	once := "run-once"
-	if c.Call.Idempotent {
-		once = "idempotent"
+	if text := strings.TrimSpace(view.Clean(a.Text)); text != "" {
+		return []string{line, text}
 	}
-	say("call", "%d.%d, %s by the model", c.Turn, c.Index, word(c.Call.Label))
-	say("tool", "%s, %s, queue %s", word(c.Call.Tool), once, c.Call.Queue)
-	if c.Call.Raw != "" {
-		say("asked", "%s", view.Clean(c.Call.Raw))
-	}
-	for _, note := range c.Call.Notes {
-		say("wrapped", "%s", view.Clean(note))
-	}
-	say("arguments", "%s", view.Clean(string(c.Call.Args)))
-	if c.Call.Bound != "" {
-		say("bound", "%s", view.Clean(string(c.Call.Bound)))
-	}
-	d := c.Call.Decision
-	say("decided", "%s", word(strings.Join([]string{string(d.Action), d.Rule, string(d.Type), d.Text}, " ")))
-	for _, b := range c.Backs {
-		say("back", "by %s: %s", word(b.Instance), word(b.Reason))
-	}
-	for _, b := range c.Begins {
-		say("begun", "by %s, delivery %d of message %d", word(b.Instance), b.Delivery, b.Seq)
-	}
-	say("reached", "%s", c.reached())
-	say("outcome", "%s", c.outcome())
-	switch {
-	case c.View != nil:
-		say("memory", "%s", view.Clean(*c.View))
-		say("", "(a guard put this in place of the output)")
-	case c.Result != nil:
-		say("memory", "%s", view.Clean(c.Result.Output))
-	}
-	if r := c.Result; r != nil && r.Size > 0 {
-		say("", "(of %d bytes)", r.Size)
-	}
-	return lines
+	return []string{line}
 }
 
-// reached says whether the tool was reached, as far as anybody knows.
-func (c *shownCall) reached() string {
-	r := c.Result
-	switch {
-	case r != nil && r.StartedMS > 0:
-		return fmt.Sprintf("yes: %s ran it in delivery %d, after %s in the queue, for %s", word(r.Worker), r.Delivery, view.Millis(r.QueuedMS), view.Millis(r.EndedMS-r.StartedMS))
-	case len(c.Begins) > 0:
-		return "perhaps: it began, and its worker did not say how it went on"
-	case c.Call.Decision.Action != schema.ActionAllow:
-		return "no: it was decided before"
-	case r != nil && !c.Call.Idempotent:
-		return "no: it has no begin"
-	case r != nil:
-		return "nobody says: an idempotent call has no begin"
-	}
-	return "not yet, as far as is recorded"
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+// oneLine is what a line has room for.
+func oneLine(text string) string { return schema.Cut(view.Line(text), 200) }
 
 func clock(ms int64) string { return time.UnixMilli(ms).Format(time.DateTime) }

@@ -33,7 +33,8 @@ func TestRunsShow(t *testing.T) {
 	}
 	put(schema.OpenKey(), &schema.Open{Kind: schema.RunAgent, Agent: &schema.AgentSpec{ID: "helper"}})
 	put(schema.CtlKey(1), &schema.Ctl{Act: schema.CtlOwn, Instance: "o-1", Seq: 3})
-	put(schema.TurnKey(1), &schema.Turn{N: 1, Own: 1, Calls: calls})
+	put(schema.SayKey(1), &schema.Say{Role: schema.RoleUser, Text: "go\nand be quick"})
+	put(schema.TurnKey(1), &schema.Turn{N: 1, Own: 1, Say: 1, Calls: calls, Model: "m-1", Text: "let me see", Usage: schema.Usage{Input: 70, Output: 5}, StartedMS: 1000})
 	put(schema.BackKey(1, 0, "mail", 7, 1), &schema.Back{Instance: "w-1", Reason: "shutting down"})
 	put(schema.BeginKey(1, 0, "mail"), &schema.Begin{Instance: "w-2", Delivery: 2, Seq: 7})
 	sent := &schema.Result{Run: "r-1", Turn: 1, OK: true, Output: "token=secret", Worker: "w-2", Delivery: 2, QueuedMS: 3, StartedMS: 1000, EndedMS: 1250}
@@ -51,7 +52,9 @@ func TestRunsShow(t *testing.T) {
 		}
 		return r.Stdout + r.Stderr
 	}
-	wantInOrder(t, show(0), "agent    helper", "state    open", "ctl.1    own o-1", "1.0", "mail", "allow", "ok", "w-2", "2", "250 ms", "1.1", "invalid", "InvalidArguments", "1.2", "open", "1.3")
+	wantInOrder(t, show(0), "agent    helper", "state    open", "ctl.1    own o-1",
+		"1.0", "mail", "allow", "ok", "w-2", "2", "250 ms", "1.1", "invalid", "InvalidArguments", "1.2", "open", "1.3",
+		"say.1", "user: go", "turn.1", "4 calls, m-1, 70 tokens in and 5 out, after", ": let me see")
 	wantInOrder(t, show(0, "--call", "1.0"),
 		"run-once, queue mail", "arguments unwrapped", "decided    allow", "by w-1: shutting down", "by w-2, delivery 2 of message 7", "yes: w-2 ran it in delivery 2", "memory     withheld")
 	wantInOrder(t, show(0, "--call", "1.1"), "decided    invalid schema InvalidArguments missing path", "no: it was decided before", "TOOL_ERROR")
@@ -64,6 +67,21 @@ func TestRunsShow(t *testing.T) {
 		t.Errorf("%+v, %v", run, err)
 	}
 	put(schema.CtlKey(2), &schema.Ctl{Act: schema.CtlStop, Why: "enough"})
+	put(schema.AnswerKey(1), &schema.Answer{Reason: schema.ReasonCancelled, Error: "enough", Turn: 1, Say: 1})
+	put(schema.SayKey(2), &schema.Say{Role: schema.RoleUser, Text: "too late"})
 	put(schema.CloseKey(), &schema.Close{State: "stopped"})
-	wantInOrder(t, show(0), "state    stopped", "closed", "stop", "enough")
+	wantInOrder(t, show(0), "state    stopped", "closed", "stop", "enough", "1.0", "say.1", "turn.1", "answer.1", "cancelled, after turn 1: enough", "say.2", "user: too late")
+}
+
+// TestRunsShowOfACall: of a call without an agent is shown how it went.
+func TestRunsShowOfACall(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, "replay/RECORDING#task")
+	wantCode(t, o.run(t, "tools", "call", "read_file", `{"path":"note.txt"}`, "--data", "data"), 0)
+	var listed listedRun
+	if err := json.Unmarshal([]byte(o.run(t, "runs", "list", "--json", "--data", "data").Stdout), &listed); err != nil || listed.Kind != schema.RunCall {
+		t.Fatalf("%+v, %v", listed, err)
+	}
+	wantInOrder(t, o.run(t, "runs", "show", listed.Run, "--data", "data").Stdout, "agent    -", "state    done", "1.0", "files", "ok")
+	wantInOrder(t, o.run(t, "runs", "show", listed.Run, "--call", "1.0", "--data", "data").Stdout, "outside any turn", "reached    yes", "memory     buy milk")
 }
