@@ -1,8 +1,11 @@
 package bus
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -163,9 +166,56 @@ func TestErrorTypesDocument(t *testing.T) {
 	for _, typ := range []schema.ErrorType{
 		schema.InvalidArguments, schema.UnknownTool, schema.ToolFailed, schema.Timeout, schema.NoWorker, schema.WorkerLost,
 		schema.OutcomeUnknown, schema.Cancelled, schema.Panic, schema.QueueFull, schema.TooLarge,
+		schema.RateLimited, schema.Denied,
 	} {
 		if !strings.Contains(string(text), "| `"+string(typ)+"` |") {
 			t.Errorf("%s is missing", typ)
+		}
+	}
+}
+
+// beginTransitions are what a worker may go through with a run-once call that it is about to start, and the test that
+// takes it there.
+var beginTransitions = map[string]string{
+	"begin --> run: stored, or it is this delivery's own":     "TestCallsRunOnWorkersAndComeBack",
+	"begin --> ack: the result is there":                      "TestD15CopyOfASettledCall",
+	"begin --> ack: the begin of another copy of the message": "TestCallBegunBySomebodyElse",
+	"begin --> unknown: a begin that names nobody":            "TestUnreadableBegin",
+	"begin --> ask: another worker's begin":                   "TestCallBegunBySomebodyElse",
+	"ask --> back: that worker says that it runs":             "TestRunOnceDeliveredElsewhereWhileItRuns",
+	"ask --> ack: the result is there":                        "TestD15ResultWhileAsking",
+	"ask --> unknown: that worker says that it does not run":  "TestCallBegunBySomebodyElse",
+	"ask --> unknown: silence for twice AckWait":              "TestCallBegunBySomebodyElse",
+}
+
+// TestBeginDocument: the second drawing has these transitions, and their tests are there.
+func TestBeginDocument(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(statesDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawn []string
+	for _, m := range regexp.MustCompile(`(?m)^ *((?:begin|ask) --> .*)$`).FindAllStringSubmatch(string(text), -1) {
+		drawn = append(drawn, m[1])
+	}
+	slices.Sort(drawn)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(beginTransitions)), drawn); diff != "" {
+		t.Errorf("tested (-) and docs/call-states.md (+):\n%s", diff)
+	}
+	var tests strings.Builder
+	files, err := filepath.Glob("*_test.go")
+	for _, name := range files {
+		src, readErr := os.ReadFile(name)
+		tests.Write(src)
+		err = errors.Join(err, readErr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for transition, test := range beginTransitions {
+		if !strings.Contains(tests.String(), "\nfunc "+test+"(t *testing.T)") {
+			t.Errorf("%s: there is no %s", transition, test)
 		}
 	}
 }
