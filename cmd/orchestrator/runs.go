@@ -167,6 +167,9 @@ type RunsStopCmd struct {
 
 // Run stops the run.
 func (c *RunsStopCmd) Run(ctx context.Context, app *cli.App) error {
+	if c.Why == schema.WhyClose {
+		return cli.Usagef("runs stop: --why %s means something else; `runs close` says it", schema.WhyClose)
+	}
 	s, id, err := c.find(ctx, app)
 	if err != nil {
 		return fmt.Errorf("runs stop: %w", err)

@@ -51,6 +51,7 @@ func TestRunsFromElsewhere(t *testing.T) {
 	wantInOrder(t, runs(1, "say", "first-1", "hello"), "closed")
 	wantInOrder(t, runs(0, "stop", "first-2", "--why", "enough"), "wrote the stop in slot ctl.1")
 	wantInOrder(t, runs(0, "stop", "first-2"), "found the stop")
+	wantInOrder(t, runs(2, "stop", "first-2", "--why", "close"), "runs close")
 	wantInOrder(t, runs(0, "list"), "stopping")
 	wantInOrder(t, runs(1, "stop", "first-1"), "closed")
 	wantCode(t, orchestrator(t, "runs", "list"), 2)
