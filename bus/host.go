@@ -248,7 +248,7 @@ func (e *errand) work(ctx context.Context) {
 		return
 	}
 	defer b.table.drop(slot)
-	owned, err := b.owned(ctx, e.run.Run, e.seq)
+	owned, next, err := b.owned(ctx, e.run.Run, e.seq)
 	switch {
 	case err != nil:
 		b.log.Warn("run not taken, it comes again", "run", e.run.Run, "error", err)
@@ -259,6 +259,7 @@ func (e *errand) work(ctx context.Context) {
 		return
 	}
 	slot.active.Store(true)
+	e.run.Slot = next // whoever takes the run in the meantime has it
 	taken := e.host.Host.Take(tracing.Extract(ctx, e.msg.Header), e.run)
 	if taken.Act == schema.TakenParked {
 		e.park(taken, slot)

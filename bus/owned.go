@@ -42,22 +42,29 @@ func (b *Bus) StartRun(ctx context.Context, call *schema.Call) error {
 
 // owned tells whether another instance works on a run that message seq brings. The newest own slot names the instance
 // and the message it works on: another message that still exists means that its owner is alive or that the message
-// comes again to whoever goes on; the same one, redelivered, means to ask.
-func (b *Bus) owned(ctx context.Context, run string, seq uint64) (bool, error) {
+// comes again to whoever goes on; the same one, redelivered, means to ask. next is the slot after all that were seen.
+func (b *Bus) owned(ctx context.Context, run string, seq uint64) (owned bool, next int, err error) {
 	facts, err := b.Facts(ctx, run, 0, schema.KindCtl, schema.KindClose)
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	var own *schema.Ctl
+	next = 1
 	for _, f := range facts {
-		c := new(schema.Ctl)
-		switch {
-		case f.Key.Kind == schema.KindClose:
-			return false, nil
-		case schema.Decode(f.Data, c) == nil && c.Act == schema.CtlOwn:
+		if f.Key.Kind == schema.KindClose {
+			return false, 0, nil
+		}
+		next = max(next, f.Key.N+1)
+		if c := new(schema.Ctl); schema.Decode(f.Data, c) == nil && c.Act == schema.CtlOwn {
 			own = c
 		}
 	}
+	owned, err = b.ownedBy(ctx, run, own, seq)
+	return owned, next, err
+}
+
+// ownedBy is owned for the newest own slot; nil: there is none.
+func (b *Bus) ownedBy(ctx context.Context, run string, own *schema.Ctl, seq uint64) (bool, error) {
 	switch {
 	case own == nil || own.Instance == b.cfg.Instance && own.Seq != 0 || !schema.ValidID(own.Instance):
 		return false, nil // nobody's, or this process's own that has left it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,11 +16,14 @@ import (
 )
 
 // crowd is an agent that calls one child and one tool several times in one turn. What its memory then has is its answer.
-type crowd struct{}
+type crowd struct {
+	mu    sync.Mutex
+	asked map[string]int // requests by agent and task
+}
 
 const crowded = 8 // calls of the child, and as many of the tool
 
-func (crowd) Generate(_ context.Context, req *model.Request) (*model.Response, error) {
+func (c *crowd) Generate(_ context.Context, req *model.Request) (*model.Response, error) {
 	task := ""
 	var got []string
 	for _, m := range req.Messages {
@@ -30,6 +34,9 @@ func (crowd) Generate(_ context.Context, req *model.Request) (*model.Response, e
 			got = append(got, m.Text)
 		}
 	}
+	c.mu.Lock()
+	c.asked[req.Agent+" "+task]++
+	c.mu.Unlock()
 	if req.Agent == "child" || len(got) > 0 {
 		return &model.Response{Text: strings.Join(append(got, task), " "), Finish: schema.FinishStop}, nil
 	}
@@ -42,19 +49,20 @@ func (crowd) Generate(_ context.Context, req *model.Request) (*model.Response, e
 	return r, nil
 }
 
-func (crowd) Tools(context.Context) ([]schema.Tool, error) {
+func (*crowd) Tools(context.Context) ([]schema.Tool, error) {
 	child := schema.AgentTool(schema.AgentSpec{ID: "child"})
 	return []schema.Tool{child, {Name: "echo", Description: "Echoes.", Parameters: `{"type":"object"}`, Queue: "test", Idempotent: true}}, nil
 }
 
 // TestD34SameChildManyTimes: calls of one child and one tool in one turn, in many runs at once, end each with its own
-// result in its own place, all of which the next request of the model has. It is for the race detector, too.
+// result in its own place, all of which the next request of the model has. Their wake-ups come nearly at once, and still
+// no turn is asked for twice. It is for the race detector, too.
 func TestD34SameChildManyTimes(t *testing.T) {
 	t.Parallel()
 	srv := server(t)
 	b := connect(t, srv)
 	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 16, Tools: toolbox{"echo": echo}})
-	hosts := &company{}
+	hosts, c := &company{}, &crowd{asked: map[string]int{}}
 	for range 2 {
 		hb := connect(t, srv)
 		h, err := loop.NewHost(loop.HostConfig{
@@ -63,7 +71,7 @@ func TestD34SameChildManyTimes(t *testing.T) {
 				return schema.AgentSpec{ID: name, Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: true}}, true
 			},
 			Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) {
-				return crowd{}, crowd{}, nil
+				return c, c, nil
 			},
 		})
 		if err != nil {
@@ -86,6 +94,13 @@ func TestD34SameChildManyTimes(t *testing.T) {
 		}
 		for _, err := range bustest.Check(facts) {
 			t.Error(err)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for who, n := range c.asked {
+		if want := 1 + strings.Count(who, "parent"); n != want {
+			t.Errorf("%s was asked %d times, want %d", who, n, want)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 		return none(schema.TakenDead, 0, err.Error())
 	}
 	r.agent = &Agent{cfg: cfg, validator: schema.NewValidator()}
-	taken, err := r.seize(ctx, m.Seq)
+	taken, err := r.seize(ctx, m)
 	if err != nil {
 		return nil, taken, err
 	}
@@ -206,12 +206,11 @@ func (r *Run) startSpan(ctx context.Context, a *schema.AgentSpec) (context.Conte
 	return tracing.StartAgent(ctx, tracing.Agent{ID: a.ID, Run: r.id, Provider: a.Model.Provider, Model: a.Model.Name})
 }
 
-// seize writes the next own slot, hears the run from then on, and reads it up to that slot. What it returns is what
-// becomes of the message once the run is worked on.
-func (r *Run) seize(ctx context.Context, seq uint64) (schema.Taken, error) {
-	before := r.state.Ctls()
-	r.own = before + 1
-	own := &schema.Ctl{Act: schema.CtlOwn, Instance: r.agent.cfg.Instance, Seq: seq, AtMS: nowMS()}
+// seize writes the own slot, hears the run from then on, and reads it up to that slot. What it returns is what becomes of
+// the message once the run is worked on.
+func (r *Run) seize(ctx context.Context, m schema.RunMessage) (schema.Taken, error) {
+	r.own = cmp.Or(m.Slot, r.state.Ctls()+1)
+	own := &schema.Ctl{Act: schema.CtlOwn, Instance: r.agent.cfg.Instance, Seq: m.Seq, AtMS: nowMS()}
 	for {
 		err := r.write(ctx, schema.CtlKey(r.own), own, schema.Key{})
 		if err == nil {
@@ -238,7 +237,7 @@ func (r *Run) seize(ctx context.Context, seq uint64) (schema.Taken, error) {
 	}
 	r.events.sink, r.events.run = r.agent.cfg.Events, r.id
 	r.events.emit(Event{Type: EventRunStart})
-	taken, err := r.survey(ctx, seq)
+	taken, err := r.survey(ctx, m.Seq)
 	if err != nil {
 		r.leave(err)
 	}

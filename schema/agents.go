@@ -9,6 +9,7 @@ type RunMessage struct {
 	Seq      uint64    // WORK sequence
 	Delivery uint64    // from 1
 	Deadline time.Time // of Call, on the server's clock
+	Slot     int       // the ctl slot that takes the run from those who were found to have left it; 0: the first free one
 }
 
 // TakenAct is what becomes of a RunMessage.
