@@ -66,6 +66,7 @@ func TestD35StalledOwner(t *testing.T) {
 	w.check(2, run)
 	close(gates[0].opened)
 	first.Signal(syscall.SIGCONT)
+	first.Await("run left to another owner")
 	w.check(2, run)
 	first.Signal(syscall.SIGTERM)
 	wantCode(t, first.Wait(), 0)
