@@ -95,9 +95,10 @@ func (r *Run) writeStop(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrStopped, cause)
 }
 
-// lostTo says what ended the ownership.
+// lostTo says what ended the ownership. Who wakes up late may hear of the newer owner and of its close at once: the run
+// was taken, and its end is not this owner's.
 func (r *Run) lostTo() error {
-	if r.state.Closed() != nil {
+	if r.taken() == nil && r.state.Closed() != nil {
 		return ErrClosed
 	}
 	return ErrFenced
