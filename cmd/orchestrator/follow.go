@@ -41,5 +41,5 @@ func workerName(s *session.Session, instance string) string {
 	if instance == s.Bus.Instance() {
 		return "orchestrator"
 	}
-	return "worker …" + view.ShortID(instance)
+	return workerOf(instance)
 }

@@ -132,8 +132,8 @@ func TestSayToALiveAgent(t *testing.T) {
 	}
 	seen := people.Wait()
 	wantCode(t, seen, 0)
-	wantInOrder(t, seen.Stdout, "open        agent helper", "owner", "say.1", "user: go", "turn 1", "1 call", "call   1.0  bash c0, queue shell",
-		"begin  1.0  bash at", "say.2", "buy eggs too", "result 1.0  bash ok by", ": went", "turn 2", "I bought both.", "answer.1", "close       done, 2 turns, 1 call")
+	wantInOrder(t, seen.Stdout, "open        agent helper", "ctl.1", "owner", "say.1", "user: go", "turn.1", "1 call", "call   1.0  bash c0, queue shell",
+		"begin  1.0  bash at", "say.2", "buy eggs too", "result 1.0  bash ok by", ": went", "turn.2      I bought both.", "answer.1    done: I bought both.", "close       done, 2 turns, 1 call")
 	heard := programs.Wait()
 	wantCode(t, heard, 0)
 	for line := range strings.Lines(heard.Stdout) {

@@ -104,9 +104,9 @@ func (w watcher) lines(f schema.Fact) []string {
 	case *schema.Turn:
 		return w.turn(n, p)
 	case *schema.Begin:
-		return []string{w.call("begin", n, i, "at %s, delivery %d", p.Instance, p.Delivery)}
+		return []string{w.call("begin", n, i, "at %s, delivery %d", workerOf(p.Instance), p.Delivery)}
 	case *schema.Back:
-		return []string{w.call("back", n, i, "by %s, not started: %s", p.Instance, p.Reason)}
+		return []string{w.call("back", n, i, "by %s, not started: %s", workerOf(p.Instance), p.Reason)}
 	case *schema.Result:
 		return []string{w.call("result", n, i, "%s", settled(p))}
 	case *schema.View:
@@ -118,10 +118,13 @@ func (w watcher) lines(f schema.Fact) []string {
 
 func (w watcher) turn(n int, t *schema.Turn) []string {
 	says := view.Count(len(t.Calls), "call")
-	if t.Text != "" {
+	switch {
+	case len(t.Calls) == 0:
+		says = view.Line(t.Text)
+	case t.Text != "":
 		says += ": " + view.Line(t.Text)
 	}
-	lines := []string{entry(fmt.Sprintf("turn %d", n), "%s", says)}
+	lines := []string{entry(schema.TurnKey(n).String(), "%s", says)}
 	for i := range t.Calls {
 		c := &t.Calls[i]
 		w.tools[[2]int{n, i}] = c.Tool
@@ -139,6 +142,9 @@ func (w watcher) call(what string, n, i int, format string, args ...any) string 
 	return entry(fmt.Sprintf("%-6s %d.%d", what, n, i), "%s %s", w.tools[[2]int{n, i}], fmt.Sprintf(format, args...))
 }
 
+// workerOf names an instance in short, as the other views do.
+func workerOf(instance string) string { return "worker …" + view.ShortID(instance) }
+
 // settled says how a call ended, and the beginning of its output.
 func settled(r *schema.Result) string {
 	how := "ok"
@@ -146,7 +152,7 @@ func settled(r *schema.Result) string {
 		how = string(r.Error.Type)
 	}
 	if r.StartedMS > 0 {
-		how += fmt.Sprintf(" by %s in delivery %d, %s after %s", r.Worker, r.Delivery, view.Millis(r.EndedMS-r.StartedMS), view.Millis(r.QueuedMS))
+		how += fmt.Sprintf(" by %s in delivery %d, waited %s, ran %s", workerOf(r.Worker), r.Delivery, view.Millis(r.QueuedMS), view.Millis(r.EndedMS-r.StartedMS))
 	}
 	return how + ": " + view.Line(r.Output)
 }
@@ -156,20 +162,20 @@ func ofRun(key schema.Key, p schema.Encodable) string {
 	switch p := p.(type) {
 	case *schema.Open:
 		if p.Agent == nil {
-			return entry("open", "one call of a tool")
+			return entry(key.String(), "one call of a tool")
 		}
-		return entry("open", "agent %s", p.Agent.ID)
+		return entry(key.String(), "agent %s", p.Agent.ID)
 	case *schema.Ctl:
 		if p.Act == schema.CtlStop {
-			return entry("stop", "%s", p.Why)
+			return entry(key.String(), "stop: %s", p.Why)
 		}
-		return entry("owner", "%s", p.Instance)
+		return entry(key.String(), "owner %s", p.Instance)
 	case *schema.Say:
 		return entry(key.String(), "%s: %s", p.Role, view.Line(p.Text))
 	case *schema.Answer:
-		return entry(key.String(), "%s %s: %s", p.Reason, p.Error, view.Line(p.Text))
+		return entry(key.String(), "%s: %s", word(string(p.Reason)+" "+p.Error), view.Line(p.Text))
 	case *schema.Close:
-		return entry("close", "%s, %s, %s", p.State, view.Count(p.Turns, "turn"), view.Count(p.Calls, "call"))
+		return entry(key.String(), "%s, %s, %s", p.State, view.Count(p.Turns, "turn"), view.Count(p.Calls, "call"))
 	}
 	return entry(key.String(), "the turns up to %d are compacted", key.N)
 }

@@ -59,7 +59,7 @@ func TestServeWithAServerOfItsOwn(t *testing.T) {
 	}
 	r = o.run(t, "runs", "watch", "--nats", url, started.Run)
 	wantCode(t, r, 0)
-	wantInOrder(t, r.Stdout, "open", "turn 1", "result 1.0", "answer.1", "close")
+	wantInOrder(t, r.Stdout, "open", "turn.1", "result 1.0  read_file", "answer.1", "close")
 	p.Signal(syscall.SIGTERM)
 	r = p.Wait()
 	wantCode(t, r, 0)
