@@ -141,11 +141,3 @@ func wantError(t *testing.T, r schema.Result, want schema.ErrorType) {
 		t.Errorf("%+v, want %s", r, want)
 	}
 }
-
-// awaitOK waits until a worker has run a call.
-func (f *farm) awaitOK(t *testing.T, index int) {
-	t.Helper()
-	if r := f.call(t, index, "ok", order{ID: "first"}, time.Minute)(); !r.OK {
-		t.Fatalf("%+v", r)
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/jetcrew/jetcrew/bus"
@@ -26,7 +25,6 @@ type hostile struct {
 
 // Run serves them.
 func (h *hostile) Run(ctx context.Context, app *cli.App) error {
-	debug.SetMaxStack(1 << 20) // an endless recursion shall not take the machine's memory first
 	idempotent := executor.Idempotent()
 	set, err := executor.Config{Queue: hostileQueue, Logger: app.Log}.NewSet(
 		h.tool("ok", done, idempotent),

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -16,6 +17,7 @@ func TestMain(m *testing.M) {
 			cli.Common
 			Hostile hostile `cmd:""`
 		}
+		debug.SetMaxStack(1 << 20) // an endless recursion shall not take the machine's memory first
 		os.Exit(cli.Program{Name: "test", Grammar: &grammar, Common: &grammar.Common}.Main(os.Args[1:]))
 	}
 	goleak.VerifyTestMain(m)

@@ -24,8 +24,17 @@ type Process struct {
 	Parent   bool          `hidden:"" help:"Read the server's URL from standard input, and end when that ends."`
 }
 
-// work serves the queues, each with its tools, until ctx ends and everything has drained.
+// work serves the queues, each with its tools, until ctx ends and everything has drained. Who is told to end before it
+// has taken a call leaves nothing, which is no error.
 func (p *Process) work(ctx context.Context, app *cli.App, queues []bus.Worker) error {
+	err := p.workUntil(ctx, app, queues)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (p *Process) workUntil(ctx context.Context, app *cli.App, queues []bus.Worker) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cli.IgnoreBrokenPipe()

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"strings"
 	"syscall"
 	"testing"
@@ -187,16 +189,31 @@ func TestD20StuckTools(t *testing.T) {
 	}
 }
 
+// TestC16TermAtTheStart: who is told to end before it serves leaves nothing behind.
+func TestC16TermAtTheStart(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h := hostile{Slots: 1, Dir: f.dir}
+	h.URL, h.Prefix = f.srv.URL(), bus.DefaultPrefix
+	if err := h.Run(ctx, &cli.App{Log: slog.New(slog.DiscardHandler), Out: io.Discard}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestC16RollingRestart replaces three workers one after the other under load: every call starts once, and what a worker
 // had not started it gave back in writing.
 func TestC16RollingRestart(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t)
 	workers := []*clitest.Process{f.worker(t), f.worker(t), f.worker(t)}
-	f.awaitOK(t, 0)
+	for _, w := range workers {
+		w.Await("queue " + hostileQueue)
+	}
 	const calls = 300
 	results := make([]func() schema.Result, calls)
-	for i := range calls {
+	for i := range results {
 		tool := []string{"nap", "nap_once"}[i%2]
 		results[i] = f.call(t, i+1, tool, order{ID: fmt.Sprintf("call%d", i), MS: 150}, time.Minute)
 	}
