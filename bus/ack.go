@@ -52,6 +52,15 @@ func (b *Bus) sendAcks() {
 	}
 }
 
+// flushAcks returns when every acknowledgement has reached the server.
+func (b *Bus) flushAcks() error {
+	b.sendAcks()
+	if err := b.nc.FlushTimeout(publishTimeout); err != nil {
+		return fmt.Errorf("drain: acknowledgements may not have arrived: %w", err)
+	}
+	return nil
+}
+
 // origin is what a delivered message's ack subject says about it.
 type origin struct {
 	seq      uint64 // stream sequence

@@ -112,10 +112,9 @@ func (s *hosting) run(ctx context.Context) error {
 
 // drain gives back what is buffered and waits for the runs to be handed back.
 func (s *hosting) drain() error {
-	p := s.puller
-	if p.sub != nil && p.sub.Drain() == nil {
-		s.giveBack()
-	}
+	s.puller.end(func(m *nats.Msg) {
+		_ = s.bus.nc.Publish(m.Reply, nakAfter(0)) // AckWait does the same, later
+	})
 	done := make(chan struct{})
 	go func() {
 		s.open.Wait()
@@ -126,11 +125,7 @@ func (s *hosting) drain() error {
 	for {
 		select {
 		case <-done:
-			s.bus.sendAcks()
-			if err := s.bus.nc.FlushTimeout(publishTimeout); err != nil {
-				return fmt.Errorf("drain: acknowledgements may not have arrived: %w", err)
-			}
-			return nil
+			return s.bus.flushAcks()
 		case <-s.finished:
 		case <-late.C:
 			n := s.leave()
@@ -138,17 +133,6 @@ func (s *hosting) drain() error {
 			return fmt.Errorf("drain: calls have not settled within %v; runs left to other owners: %d", s.Drain, n)
 		}
 	}
-}
-
-// giveBack returns the messages that were on their way when the subscription ended.
-func (s *hosting) giveBack() {
-	late := time.NewTimer(publishTimeout)
-	defer late.Stop()
-	untilClosed(s.puller.msgs, s.puller.closed, late.C, func(m *nats.Msg) {
-		if isDelivery(m) {
-			_ = s.bus.nc.Publish(m.Reply, nakAfter(0)) // AckWait does the same, later
-		}
-	})
 }
 
 // leave gives back the runs whose calls still run, and returns how many: another owner takes them, and this process's

@@ -189,3 +189,35 @@ func (p *puller) take(m *nats.Msg) bool {
 
 // isDelivery tells a message of the stream from a status.
 func isDelivery(m *nats.Msg) bool { return m.Header.Get("Status") == "" || len(m.Data) > 0 }
+
+// end ends the subscription and calls back for each delivery that was on its way. The server has processed the end of
+// our interest before one is given back, so it cannot come to this process again.
+func (p *puller) end(back func(*nats.Msg)) {
+	if p.sub == nil || p.sub.Drain() != nil {
+		return // not connected: AckWait gives them back
+	}
+	late := time.NewTimer(publishTimeout)
+	defer late.Stop()
+	untilClosed(p.msgs, p.closed, late.C, func(m *nats.Msg) {
+		if isDelivery(m) {
+			back(m)
+		}
+	})
+}
+
+// untilClosed calls f for every message up to the last one before closed, or until late.
+func untilClosed(msgs <-chan *nats.Msg, closed <-chan struct{}, late <-chan time.Time, f func(*nats.Msg)) {
+	for {
+		select {
+		case m := <-msgs:
+			f(m)
+		case <-closed: // nothing comes any more, but what has come may still lie there
+			for len(msgs) > 0 {
+				f(<-msgs)
+			}
+			return
+		case <-late:
+			return
+		}
+	}
+}

@@ -182,11 +182,7 @@ func (s *service) drain() error {
 	for {
 		select {
 		case <-done:
-			s.bus.sendAcks()
-			if err := s.bus.nc.FlushTimeout(publishTimeout); err != nil {
-				return fmt.Errorf("drain: acknowledgements may not have arrived: %w", err)
-			}
-			return nil
+			return s.bus.flushAcks()
 		case <-s.finished:
 		case <-late.C:
 			if s.work.Err() != nil {
@@ -198,39 +194,11 @@ func (s *service) drain() error {
 	}
 }
 
-// handBack ends the subscription and returns the messages that were on their way. The server has processed the end
-// of our interest before they are given back, so they cannot come to this process again.
+// handBack returns the messages that were on their way.
 func (s *service) handBack() {
-	p := s.puller
-	if p.sub == nil || p.sub.Drain() != nil {
-		return // not connected: AckWait gives them back
-	}
 	var back conc.WaitGroup
 	defer back.Wait()
-	late := time.NewTimer(publishTimeout)
-	defer late.Stop()
-	untilClosed(p.msgs, p.closed, late.C, func(m *nats.Msg) {
-		if isDelivery(m) {
-			back.Go(func() { s.giveBack(m) })
-		}
-	})
-}
-
-// untilClosed calls f for every message up to the last one before closed, or until late.
-func untilClosed(msgs <-chan *nats.Msg, closed <-chan struct{}, late <-chan time.Time, f func(*nats.Msg)) {
-	for {
-		select {
-		case m := <-msgs:
-			f(m)
-		case <-closed: // nothing comes any more, but what has come may still lie there
-			for len(msgs) > 0 {
-				f(<-msgs)
-			}
-			return
-		case <-late:
-			return
-		}
-	}
+	s.puller.end(func(m *nats.Msg) { back.Go(func() { s.giveBack(m) }) })
 }
 
 func (s *service) giveBack(m *nats.Msg) {
