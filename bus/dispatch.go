@@ -3,7 +3,6 @@ package bus
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -14,11 +13,6 @@ import (
 
 	"github.com/jetcrew/jetcrew/schema"
 	"github.com/jetcrew/jetcrew/tracing"
-)
-
-const (
-	cancelEvery = time.Second     // how often the hint to cancel is repeated
-	stopEvery   = 5 * time.Second // how often it is made sure that a child's stop stands
 )
 
 // Dispatch is Start of one call for who waits: it returns the call's one recorded result.
@@ -175,30 +169,6 @@ func (o *owner) end(err error) {
 	o.done(o.outcome, nil)
 }
 
-// pursue takes the call to its end, from ev on, unless err has ended it.
-func (o *owner) pursue(ev ownerEvent, err error) {
-	for err == nil {
-		switch o.state.on(ev) {
-		case doReturn:
-			o.end(nil)
-			return
-		case doClaim:
-			ev, err = o.write(true)
-		case doGiveUp:
-			ev, err = o.write(false)
-		case doCancel:
-			o.bus.sendCancel(o.call, o.ended())
-			ev, err = o.wait()
-		case doStopChild:
-			o.stopChild()
-			ev, err = o.wait()
-		default:
-			ev, err = o.wait()
-		}
-	}
-	o.end(err)
-}
-
 // publish sends the call to the work stream. Nobody waits for the stream to say yes; a no has the call pursued.
 func (o *owner) publish() {
 	m := o.msg
@@ -229,54 +199,6 @@ func (o *owner) span(m *nats.Msg) trace.Span {
 	return span
 }
 
-// publishAgain takes what went wrong with the last attempt. Silence is answered by another copy, which the facts make
-// harmless; a refusal is the call's outcome.
-func (o *owner) publishAgain(err error) (ownerEvent, error) {
-	for attempt := 1; ; attempt++ {
-		switch {
-		case err == nil:
-			return evPublished, nil
-		case errors.Is(err, errTooLarge):
-			return evTooLarge, nil
-		case apiCode(err) != 0:
-			o.bus.log.Warn("work stream refused a call", "call", o.call.String(), "queue", o.queue, "error", err)
-			return evFull, nil
-		case hopeless(err):
-			return 0, err
-		}
-		if ev := o.glance(); ev != evPublished {
-			return ev, nil
-		}
-		_ = backoff(o.ctx, attempt) // an ended ctx is seen by the next glance
-		var m *nats.Msg
-		if m, err = o.refer(); err == nil {
-			tracing.Inject(o.ctx, m.Header)
-			var seq uint64
-			if seq, err = o.bus.publish(m); err == nil {
-				o.place(seq)
-			}
-		}
-	}
-}
-
-// glance tells what has happened to a call that is not known to be published; evPublished: nothing.
-func (o *owner) glance() ownerEvent {
-	select {
-	case data := <-o.result:
-		o.read(data)
-		return evSettled
-	default:
-	}
-	switch {
-	case o.ctx.Err() != nil:
-		o.stopped = cmp.Or(o.stopped, time.Now())
-		return evStop
-	case time.Now().After(o.deadline):
-		return evDeadline
-	}
-	return evPublished
-}
-
 func (o *owner) message() (*nats.Msg, error) {
 	data, err := schema.Encode(o.call)
 	if err != nil {
@@ -290,51 +212,6 @@ func (o *owner) message() (*nats.Msg, error) {
 	return &nats.Msg{Subject: o.bus.names.workSubject(o.queue), Header: h, Data: data}, nil
 }
 
-// wait ends at the next thing that happens to the call.
-func (o *owner) wait() (ownerEvent, error) {
-	at, ev := o.next()
-	t := time.NewTimer(time.Until(at))
-	defer t.Stop()
-	stop, refused := o.ctx.Done(), o.refused
-	if o.state.phase != phaseWaiting {
-		stop, refused = nil, nil
-	}
-	select {
-	case data := <-o.result:
-		o.read(data)
-		return evSettled, nil
-	case err := <-refused:
-		return o.publishAgain(err)
-	case <-stop:
-		o.stopped = time.Now()
-		return evStop, nil
-	case <-t.C:
-		return ev, nil
-	case <-o.leave:
-		return 0, schema.ErrLeft
-	case <-o.bus.life.Done():
-		return 0, nats.ErrConnectionClosed
-	}
-}
-
-// next returns when something is due and what.
-func (o *owner) next() (time.Time, ownerEvent) {
-	if o.state.phase == phaseWaiting {
-		return o.deadline, evDeadline
-	}
-	if o.state.child { // its result comes, however late: its run is durable
-		return time.Now().Add(stopEvery), evRepeat
-	}
-	end := o.deadline.Add(o.bus.cfg.Grace)
-	if o.state.fail == schema.Cancelled {
-		end = o.stopped.Add(o.bus.cfg.Grace)
-	}
-	if again := time.Now().Add(cancelEvery); again.Before(end) {
-		return again, evRepeat
-	}
-	return end, evGrace
-}
-
 // read takes a recorded result. A result that cannot be read, or that names another call, is still this call's one
 // result: nothing else can be recorded any more.
 func (o *owner) read(data []byte) {
@@ -346,78 +223,5 @@ func (o *owner) read(data []byte) {
 		o.outcome = o.call.Fail(schema.ToolFailed, "the recorded result names another call")
 	default:
 		o.outcome = *r
-	}
-}
-
-// write records the owner's own result. notStarted guards it on the call's begin, which the queue agents keep in the
-// child's open fact instead.
-func (o *owner) write(notStarted bool) (ownerEvent, error) {
-	ctx := context.Background() // a cancelled caller still gets its call settled; record has its own bound
-	why := o.why()              // may sharpen the type
-	r := o.call.Fail(o.state.fail, why)
-	r.Worker, r.EndedMS = o.bus.cfg.Instance, o.bus.Now().UnixMilli()
-	data, err := schema.Encode(&r)
-	if err != nil {
-		return 0, err
-	}
-	guard := ""
-	if notStarted && o.state.runOnce {
-		start := o.call.StartKey(o.queue)
-		guard = o.bus.names.fact(cmp.Or(start.Run, o.call.Run), start)
-	}
-	_, err = o.bus.record(ctx, o.bus.names.fact(o.call.Run, o.key), data, guard)
-	switch {
-	case err == nil:
-		o.outcome = r
-		return evSettled, nil
-	case errors.Is(err, schema.ErrGuarded):
-		return evGuarded, nil
-	case errors.Is(err, schema.ErrExists):
-		return o.look(ctx)
-	}
-	return 0, err
-}
-
-func (o *owner) look(ctx context.Context) (ownerEvent, error) {
-	m, err := o.bus.lookFact(ctx, o.call.Run, o.key)
-	if err != nil {
-		return 0, err
-	}
-	if m == nil {
-		return 0, fmt.Errorf("result %s was there and is gone", o.key)
-	}
-	o.read(m.Data)
-	return evSettled, nil
-}
-
-// ended says for the workers why the call is cancelled.
-func (o *owner) ended() string {
-	if o.stopped.IsZero() {
-		return "its deadline has passed"
-	}
-	return "the caller does not want it any more"
-}
-
-// why says for the model what the owner's own result means.
-func (o *owner) why() string {
-	switch o.state.fail {
-	case schema.Timeout:
-		missed := "not started"
-		if !o.state.runOnce {
-			missed = "no result" // nobody says whether it started
-		}
-		if !o.bus.served(o.queue, o.call.Tool) {
-			o.state.fail = schema.NoWorker
-			return fmt.Sprintf("no worker of queue %q has the tool; %s within %v", o.queue, missed, o.within)
-		}
-		return fmt.Sprintf("%s within %v", missed, o.within)
-	case schema.Cancelled:
-		return "cancelled by the caller"
-	case schema.QueueFull:
-		return fmt.Sprintf("queue %q takes no further calls now; try again later", o.queue)
-	case schema.TooLarge:
-		return fmt.Sprintf("the call is larger than %d MiB", schema.MaxPayload>>20)
-	default:
-		return "the call began, and its worker did not say how it ended; it may or may not have taken effect, do not repeat it blindly"
 	}
 }
