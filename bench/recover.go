@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/loop"
 	"github.com/jetcrew/jetcrew/loop/model"
@@ -60,29 +63,53 @@ func (c recoverCmd) Run(ctx context.Context) error {
 	return nil
 }
 
+// scene is a server, a worker, an orchestrator and a connection.
+type scene struct {
+	server, worker, host *process
+	bus                  *bus.Bus
+}
+
+// newScene starts a scene; hostArgs are further ones of its orchestrator.
+func newScene(ctx context.Context, hostArgs ...string) (s *scene, err error) {
+	s = &scene{}
+	defer func() {
+		if err != nil {
+			s.end()
+		}
+	}()
+	if s.server, err = spawn(ctx, "server"); err != nil {
+		return nil, err
+	}
+	if s.worker, err = spawn(ctx, "worker", s.server.line); err != nil {
+		return nil, err
+	}
+	if s.host, err = spawn(ctx, append([]string{"host", s.server.line}, hostArgs...)...); err != nil {
+		return nil, err
+	}
+	s.bus, err = bus.Connect(ctx, bus.Config{URL: s.server.line})
+	return s, err
+}
+
+func (s *scene) end() {
+	if s.bus != nil {
+		s.bus.Close()
+	}
+	for _, p := range []*process{s.host, s.worker, s.server} {
+		if p != nil {
+			p.stop()
+		}
+	}
+}
+
 // takeover kills an orchestrator while it asks its model after many turns. It returns how long it took until another
 // one owned the run, and from then until the answer.
 func (c recoverCmd) takeover(ctx context.Context) (take, resume time.Duration, err error) {
-	server, err := spawn(ctx, "server")
+	s, err := newScene(ctx, "--hold", fmt.Sprint(c.Turns+1))
 	if err != nil {
 		return 0, 0, err
 	}
-	defer server.stop()
-	worker, err := spawn(ctx, "worker", server.line)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer worker.stop()
-	first, err := spawn(ctx, "host", server.line, "--hold", fmt.Sprint(c.Turns+1))
-	if err != nil {
-		return 0, 0, err
-	}
-	defer first.stop()
-	b, err := bus.Connect(ctx, bus.Config{URL: server.line})
-	if err != nil {
-		return 0, 0, err
-	}
-	defer b.Close()
+	defer s.end()
+	b := s.bus
 	run := schema.NewID()
 	if err := startRun(ctx, b, run, c.Turns, false); err != nil {
 		return 0, 0, err
@@ -90,13 +117,13 @@ func (c recoverCmd) takeover(ctx context.Context) (take, resume time.Duration, e
 	if err := until(ctx, func() (bool, error) { return results(ctx, b, run, c.Turns) }); err != nil {
 		return 0, 0, err
 	}
-	second, err := spawn(ctx, "host", server.line)
+	second, err := spawn(ctx, "host", s.server.line)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer second.stop()
 	lost := b.Now()
-	if err := first.cmd.Process.Kill(); err != nil {
+	if err := s.host.cmd.Process.Kill(); err != nil {
 		return 0, 0, err
 	}
 	var facts []schema.Fact
@@ -229,47 +256,39 @@ func killEachSecond(ctx context.Context, url string, workers []*process, over <-
 
 // parked returns the memory of an orchestrator before and after it has parked many conversations.
 func (c recoverCmd) parked(ctx context.Context) (before, after int64, err error) {
-	server, err := spawn(ctx, "server")
+	s, err := newScene(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer server.stop()
-	worker, err := spawn(ctx, "worker", server.line)
-	if err != nil {
+	defer s.end()
+	if err := s.park(ctx, 100); err != nil { // warm up
 		return 0, 0, err
 	}
-	defer worker.stop()
-	host, err := spawn(ctx, "host", server.line)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer host.stop()
-	b, err := bus.Connect(ctx, bus.Config{URL: server.line})
-	if err != nil {
-		return 0, 0, err
-	}
-	defer b.Close()
-	last := ""
-	park := func(n int) error {
-		for range n {
-			last = schema.NewID()
-			if err := startRun(ctx, b, last, 0, true); err != nil {
-				return err
-			}
+	before = resident(s.host.cmd.Process.Pid)
+	err = s.park(ctx, c.Parked)
+	return before, resident(s.host.cmd.Process.Pid), err
+}
+
+// park starts n conversations and returns when all wait for the next message: a parked run leaves no message.
+func (s *scene) park(ctx context.Context, n int) error {
+	for range n {
+		if err := startRun(ctx, s.bus, schema.NewID(), 0, true); err != nil {
+			return err
 		}
-		return until(ctx, func() (bool, error) {
-			facts, err := b.Facts(ctx, last, 0, schema.KindAnswer)
-			return len(facts) == 1, err
-		})
 	}
-	if err := park(100); err != nil { // warm up
-		return 0, 0, err
+	nc, err := nats.Connect(s.server.line)
+	if err != nil {
+		return err
 	}
-	before = resident(host.cmd.Process.Pid)
-	if err := park(c.Parked); err != nil {
-		return 0, 0, err
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
 	}
-	return before, resident(host.cmd.Process.Pid), nil
+	return until(ctx, func() (bool, error) {
+		work, err := js.Stream(ctx, "JC_WORK")
+		return err == nil && work.CachedInfo().State.Msgs == 0, err
+	})
 }
 
 func startRun(ctx context.Context, b *bus.Bus, run string, turns int, keep bool) error {
