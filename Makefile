@@ -64,6 +64,7 @@ bench: ## measure beside the raw exchange, and write bench/results/
 	@mkdir -p bench/results
 	go run ./bench run --out bench/results/calls.md
 	go run ./bench memory --out bench/results/memory.md
+	go run ./bench recover --out bench/results/recover.md
 
 chaos: ## break a fleet at random for ten minutes; SEED=N repeats what went wrong
 	go test ./tools/chaos -run TestChaos -v -timeout 30m -args -chaos.for 10m -chaos.runs 200 -chaos.seed $(or $(SEED),0)

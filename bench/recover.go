@@ -210,7 +210,7 @@ func (c recoverCmd) throughput(ctx context.Context, kill bool) (float64, error) 
 	return keepBusy(ctx, b, c.Window)
 }
 
-// keepBusy keeps a thousand calls outstanding for a while and returns how many ended in a second.
+// keepBusy keeps a thousand calls outstanding for a while and returns how many succeeded in a second.
 func keepBusy(ctx context.Context, b *bus.Bus, within time.Duration) (float64, error) {
 	run := schema.NewID()
 	var ended, turn atomic.Int64
@@ -221,10 +221,11 @@ func keepBusy(ctx context.Context, b *bus.Bus, within time.Duration) (float64, e
 		open.Go(func() {
 			for time.Since(began) < within && failed.Load() == nil {
 				call := &schema.Call{Run: run, Turn: int(turn.Add(1)), Tool: toolNoop, Args: schema.JSONText(payload), Idempotent: true}
-				if _, err := b.Dispatch(ctx, call, benchQueue, time.Minute); err != nil {
+				r, err := b.Dispatch(ctx, call, benchQueue, time.Minute)
+				if err != nil {
 					failed.Store(&err)
 				}
-				if time.Since(began) < within {
+				if r.OK && time.Since(began) < within {
 					ended.Add(1)
 				}
 			}
