@@ -10,6 +10,7 @@ import (
 type admission struct {
 	inTable                        bool // the call is worked on here already, as this message or another copy
 	hasResult                      bool // only looked up after the first delivery
+	lost                           bool // its result says that its workers were lost
 	hasTool                        bool
 	callIdempotent, toolIdempotent bool
 	first, expired                 bool
@@ -21,6 +22,7 @@ type admitted int
 const (
 	admitRun      admitted = iota
 	admitDone              // it has its result: acknowledge
+	admitDead              // it was given up, and whoever did it may not have come to the dead letter: bury
 	admitBusy              // it is worked on here: give back
 	admitNoTool            // give back
 	admitStricter          // the worker's declaration is stricter than the call's: give back
@@ -32,6 +34,8 @@ func (a admission) admit() admitted {
 	switch {
 	case a.inTable: // of two copies either may be the one whose begin stands
 		return admitBusy
+	case a.hasResult && a.lost && a.attempts > a.limit:
+		return admitDead
 	case a.hasResult:
 		return admitDone
 	case a.attempts > a.limit:

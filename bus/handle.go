@@ -116,6 +116,8 @@ func (d *delivery) settle(ctx context.Context, present *entry) (later bool) {
 		return d.start(ctx)
 	case admitDone:
 		d.ack()
+	case admitDead:
+		d.bury("its workers were lost on every attempt")
 	case admitBusy:
 		d.back("it is worked on here already", busyDelay())
 	case admitNoTool:
@@ -164,7 +166,10 @@ func (d *delivery) admission(ctx context.Context, present *entry) (admission, er
 	if err != nil {
 		return a, err
 	}
-	a.hasResult = result != nil
+	if a.hasResult = result != nil; a.hasResult {
+		r, err := schema.DecodeResult(result.Data)
+		a.lost = err == nil && r.Error != nil && r.Error.Type == schema.WorkerLost
+	}
 	if d.attempts > d.worker.Attempts {
 		if d.attempts, err = d.countAttempts(ctx); err != nil {
 			return a, err

@@ -69,6 +69,8 @@ func TestAdmission(t *testing.T) {
 		"C04 runs here, as this message or another copy": {func(a *admission) { a.inTable = true }, admitBusy},
 		"settled before":                {func(a *admission) { a.hasResult, a.first = true, false }, admitDone},
 		"settled, over the limit":       {func(a *admission) { a.hasResult, a.attempts = true, 4 }, admitDone},
+		"given up without a letter":     {func(a *admission) { a.hasResult, a.lost, a.attempts = true, true, 4 }, admitDead},
+		"a copy of what was given up":   {func(a *admission) { a.hasResult, a.lost = true, true }, admitDone},
 		"last attempt":                  {func(a *admission) { a.attempts = 3 }, admitRun},
 		"B05 over the limit":            {func(a *admission) { a.attempts = 4 }, admitLost},
 		"expired":                       {func(a *admission) { a.expired = true }, admitExpired},

@@ -98,7 +98,8 @@ func TestCallStatesDocument(t *testing.T) {
 // The words of the worker's table in the document.
 var (
 	conditions = map[string]func(admission) bool{
-		"it is worked on here":                                       func(a admission) bool { return a.inTable },
+		"it is worked on here": func(a admission) bool { return a.inTable },
+		"its result is `WorkerLost`, and it has more attempts than the limit": func(a admission) bool { return a.hasResult && a.lost && a.attempts > a.limit },
 		"it has its result":                                          func(a admission) bool { return a.hasResult },
 		"more attempts than the limit":                               func(a admission) bool { return a.attempts > a.limit },
 		"its deadline has passed":                                    func(a admission) bool { return a.expired },
@@ -107,7 +108,7 @@ var (
 		"otherwise": func(admission) bool { return true },
 	}
 	outcomes = map[string]admitted{
-		"back": admitBusy, "ack": admitDone, "WorkerLost": admitLost, "Timeout": admitExpired,
+		"back": admitBusy, "ack": admitDone, "dead letter": admitDead, "WorkerLost": admitLost, "Timeout": admitExpired,
 		"back, unknown tool": admitNoTool, "back, stricter": admitStricter, "run": admitRun,
 	}
 )
@@ -143,7 +144,7 @@ func TestAdmissionDocument(t *testing.T) {
 	for bits := range 1 << 9 {
 		on := func(i int) bool { return bits>>i&1 == 1 }
 		a := admission{
-			inTable: on(0), hasResult: on(1), hasTool: on(3), callIdempotent: on(4), toolIdempotent: on(5),
+			inTable: on(0), hasResult: on(1), lost: on(2), hasTool: on(3), callIdempotent: on(4), toolIdempotent: on(5),
 			first: on(6), expired: on(7), limit: 3,
 		}
 		if on(8) {
