@@ -81,7 +81,7 @@ func (b *Bus) prepare(d *schema.Dispatch) *owner {
 // owner drives one call through the owner's rules. The usual way of a call, from the publish to a result that is heard,
 // takes no goroutine; whatever else happens to it hands it to pursue, once.
 type owner struct {
-	settled  bool            // guarded by feed.mu: a result was heard; it stays with the feed, so that a second copy is no stray
+	settled  bool            // guarded by feed.mu: a result was heard
 	ctx      context.Context // the caller's: its end stops the call
 	bus      *Bus
 	feed     *feed

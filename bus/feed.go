@@ -29,6 +29,8 @@ type feed struct {
 
 	mu      sync.Mutex
 	open    map[schema.Key]*owner // by the key of the awaited result
+	turn    int                   // the newest one of which a call was awaited
+	past    map[schema.Key]bool   // results of it that are settled: a second copy of one is no stray
 	hearers map[int]func(schema.Fact)
 	nextID  int
 }
@@ -41,7 +43,7 @@ func (b *Bus) join(run string) (*feed, error) {
 		f.users++
 		return f, nil
 	}
-	f := &feed{bus: b, run: run, users: 1, open: map[schema.Key]*owner{}, hearers: map[int]func(schema.Fact){}}
+	f := &feed{bus: b, run: run, users: 1, open: map[schema.Key]*owner{}, past: map[schema.Key]bool{}, hearers: map[int]func(schema.Fact){}}
 	for subject, handle := range map[string]nats.MsgHandler{
 		b.names.live(run):                          f.hear,
 		b.names.prefix + ".progress." + run + ".>": f.hearProgress,
@@ -140,7 +142,7 @@ func (f *feed) settle(key schema.Key, data []byte) {
 	if first {
 		o.settled = true
 	}
-	stray := o == nil && f.awaits(key.N)
+	stray := o == nil && !f.past[key] && f.awaits(key.N)
 	f.mu.Unlock()
 	switch {
 	case first:
@@ -177,14 +179,21 @@ func (b *Bus) Strays() int64 { return b.strays.Load() }
 // expect registers the slot of a result before the call is published.
 func (f *feed) expect(o *owner) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.open[o.key] = o
-	f.mu.Unlock()
+	if o.key.N > f.turn {
+		f.turn = o.key.N
+		clear(f.past)
+	}
 }
 
 func (f *feed) forget(key schema.Key) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	delete(f.open, key)
-	f.mu.Unlock()
+	if key.N == f.turn {
+		f.past[key] = true
+	}
 }
 
 // lookAgain reads the slots of all open calls, every few seconds and whenever a live message may have been lost, until

@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -52,7 +51,7 @@ func (s *Selection) Wait(ctx context.Context, within time.Duration) error {
 		_, change := s.catalog.Changes()
 		tools := s.catalog.Tools()
 		missing := slices.DeleteFunc(slices.Clone(s.patterns), func(p string) bool {
-			return slices.ContainsFunc(tools, func(t schema.Tool) bool { return matches(p, t) })
+			return slices.ContainsFunc(tools, func(t schema.Tool) bool { return schema.MatchTool(p, t.Queue, t.Name) })
 		})
 		if len(missing) == 0 {
 			_, err := choose(tools, s.patterns)
@@ -77,7 +76,7 @@ func choose(offered []schema.Tool, patterns []string) ([]schema.Tool, error) {
 				continue
 			}
 			for _, t := range offered {
-				if !matches(p, t) || exact[t.Name] && !withQueue {
+				if !schema.MatchTool(p, t.Queue, t.Name) || exact[t.Name] && !withQueue {
 					continue
 				}
 				if old, ok := chosen[t.Name]; ok && old.Queue != t.Queue {
@@ -96,24 +95,4 @@ func choose(offered []schema.Tool, patterns []string) ([]schema.Tool, error) {
 	}
 	slices.SortFunc(tools, func(a, b schema.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return tools, nil
-}
-
-// matches tells whether pattern names t. Only '*' and '?' are signs of a glob: names may hold brackets.
-func matches(pattern string, t schema.Tool) bool {
-	name := t.Name
-	if t.Queue == schema.QueueAgents && !strings.HasPrefix(pattern, schema.QueueAgents+"/") {
-		return false // who means all tools does not mean other agents
-	}
-	if pattern == name {
-		return true // a name may hold a slash of its own
-	}
-	if queue, rest, ok := strings.Cut(pattern, "/"); ok && queue == t.Queue {
-		pattern = rest
-	}
-	if pattern == name {
-		return true
-	}
-	pattern = strings.NewReplacer("[", `\[`, "]", `\]`, `\`, `\\`).Replace(pattern)
-	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
-	return ok && err == nil
 }

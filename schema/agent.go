@@ -11,6 +11,7 @@ type AgentSpec struct {
 	Parallel     Parallel  `msgpack:"parallel" json:"parallel"`                             // how the calls of a turn are executed
 
 	Compaction *Compaction `msgpack:"compaction,omitempty" json:"compaction,omitempty"` // of the memory; absent: never
+	Governance *Governance `msgpack:"governance,omitempty" json:"governance,omitempty"` // absent: every call of its tools may run
 }
 
 // ModelSpec names a model.

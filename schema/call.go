@@ -9,7 +9,7 @@ import (
 type Principal struct {
 	ID     string   `msgpack:"id,omitempty" json:"id,omitempty"`         // the user or service that acts
 	Tenant string   `msgpack:"tenant,omitempty" json:"tenant,omitempty"` // the customer it belongs to
-	Scopes []string `msgpack:"scopes,omitempty" json:"scopes,omitempty"` // what it may do
+	Scopes []string `msgpack:"scopes,omitempty" json:"scopes,omitempty"` // its authority, each tool:, effect:, tenant:, spend:, from: or until: and a value; `and` begins a further authority that must allow too; absent: none is stated
 }
 
 // Budget is what a call and everything below it may still spend; 0 is no bound of its own.

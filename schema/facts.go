@@ -73,6 +73,42 @@ type Back struct {
 	Reason   string `msgpack:"reason,omitempty" json:"reason,omitempty"` // for people
 }
 
+// Ask says that a call waits for a person. It holds digests of everything that the person decides about; what they
+// stand for is in the turn.
+type Ask struct {
+	Payload
+	Tool      string   `msgpack:"tool" json:"tool"`                         // as the model called it
+	Target    string   `msgpack:"target,omitempty" json:"target,omitempty"` // as its queue knows it, where that differs
+	Source    string   `msgpack:"source,omitempty" json:"source,omitempty"` // where the tool came from
+	Queue     string   `msgpack:"queue" json:"queue"`                       // whose workers have it
+	Args      string   `msgpack:"args" json:"args"`                         // digest of the exact arguments
+	Bound     string   `msgpack:"bound,omitempty" json:"bound,omitempty"`   // digest of the bound values; empty: none
+	Schema    string   `msgpack:"schema,omitempty" json:"schema,omitempty"` // digest of the tool's parameters
+	Edited    JSONText `msgpack:"edited,omitempty" json:"edited,omitempty"` // the arguments, when they are not those of the turn
+	Rule      string   `msgpack:"rule,omitempty" json:"rule,omitempty"`     // that asks
+	Text      string   `msgpack:"text,omitempty" json:"text,omitempty"`     // why, for the person
+	ExpiresMS int64    `msgpack:"expires_ms" json:"expires_ms"`             // from then on only a refusal counts; server clock, Unix ms
+	AtMS      int64    `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`   // Unix ms
+}
+
+// The decisions of a verdict. Any other counts as VerdictDeny.
+const (
+	VerdictApprove = "approve"
+	VerdictDeny    = "deny"
+	VerdictExpired = "expired" // written by the owner: nobody decided in time, or the run was stopped
+)
+
+// Verdict is the decision on an ask. The first one stands.
+type Verdict struct {
+	Payload
+	Decision string   `msgpack:"decision" json:"decision"`                 // approve, deny or expired
+	Digest   string   `msgpack:"digest,omitempty" json:"digest,omitempty"` // of an approval: Ask.Digest of what was approved; another one approves nothing
+	Args     JSONText `msgpack:"args,omitempty" json:"args,omitempty"`     // of an approval with other arguments, which are authorised anew
+	By       string   `msgpack:"by,omitempty" json:"by,omitempty"`         // who decided
+	Why      string   `msgpack:"why,omitempty" json:"why,omitempty"`       // for the model, when refused, and for the record
+	AtMS     int64    `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`   // server clock, Unix ms
+}
+
 // Sent is the k-th dispatch of a turn.
 type Sent struct {
 	Payload
@@ -103,6 +139,8 @@ const (
 	ReasonModel     Reason = "model_failed"           // the provider failed through all retries
 	ReasonEnd       Reason = "transcript_end"         // a replayed transcript has no more turns
 	ReasonNoTools   Reason = "tools_missing"          // a named tool has no worker
+	ReasonAborted   Reason = "aborted"                // a tool failed whose failure ends the run
+	ReasonBlocked   Reason = "prompt_blocked"         // a hook refused the message
 )
 
 // Answer is the end of an exchange.

@@ -69,6 +69,7 @@ func (r *Result) pack() []byte {
 	if r.Error != nil {
 		p.optMap("error", r.Error.pack)
 	}
+	p.optTrue("aborts", r.Aborts)
 	p.optStr("blob", r.Blob)
 	p.optInt("size", r.Size)
 	p.optStr("worker", r.Worker)

@@ -1,6 +1,10 @@
 package schema
 
-import "github.com/tinylib/msgp/msgp"
+import (
+	"slices"
+
+	"github.com/tinylib/msgp/msgp"
+)
 
 // A turn is written once and hardly ever read, so only its encoder is by hand.
 
@@ -55,6 +59,7 @@ func (u *Usage) pack(p *packer) {
 func (c *TurnCall) pack(p *packer) {
 	p.str("label", c.Label)
 	p.str("tool", c.Tool)
+	p.optStr("target", c.Target)
 	p.optStr("source", c.Source)
 	p.optStr("raw", c.Raw)
 	p.str("args", string(c.Args))
@@ -66,6 +71,7 @@ func (c *TurnCall) pack(p *packer) {
 	p.optInt("within_ms", c.WithinMS)
 	p.optStr("digest", c.Digest)
 	p.optStrs("notes", c.Notes)
+	p.optTrue("aborts", c.Aborts)
 	p.key("decision")
 	p.entries(c.Decision.pack)
 }
@@ -77,12 +83,17 @@ func (d *Decision) pack(p *packer) {
 	p.optStr("type", string(d.Type))
 }
 
-// entries writes a map of less than 16 entries as a value.
+// entries writes a map as a value.
 func (p *packer) entries(write func(*packer)) {
 	head, n := len(p.b), p.n
 	p.b = append(p.b, 0)
 	p.n = 0
 	write(p)
-	p.b[head] = 0x80 | byte(p.n)
+	if p.n < 16 {
+		p.b[head] = 0x80 | byte(p.n)
+	} else {
+		p.b = slices.Insert(p.b, head+1, byte(p.n>>8), byte(p.n))
+		p.b[head] = 0xde
+	}
 	p.n = n
 }

@@ -11,6 +11,7 @@ type Result struct {
 	OK        bool   `msgpack:"ok" json:"ok"`                                     // the tool did what was asked
 	Output    string `msgpack:"output" json:"output"`                             // text; on failure the line that the model reads
 	Error     *Error `msgpack:"error,omitempty" json:"error,omitempty"`           // nil when OK
+	Aborts    bool   `msgpack:"aborts,omitempty" json:"aborts,omitempty"`         // the tool says that the run shall end with this failure
 	Blob      string `msgpack:"blob,omitempty" json:"blob,omitempty"`             // digest of the whole output in the object store, when Output is only a part
 	Size      int64  `msgpack:"size,omitempty" json:"size,omitempty"`             // bytes of the whole output when Output is only a part; without a blob it is not kept
 	Worker    string `msgpack:"worker,omitempty" json:"worker,omitempty"`         // instance that wrote it

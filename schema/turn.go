@@ -63,6 +63,7 @@ type Turn struct {
 type TurnCall struct {
 	Label      string   `msgpack:"label" json:"label"`                               // the provider's id, made unique within the turn
 	Tool       string   `msgpack:"tool" json:"tool"`                                 // name of the tool
+	Target     string   `msgpack:"target,omitempty" json:"target,omitempty"`         // what its queue calls the tool, when the model sees another name
 	Source     string   `msgpack:"source,omitempty" json:"source,omitempty"`         // where the tool came from
 	Raw        string   `msgpack:"raw,omitempty" json:"raw,omitempty"`               // arguments as the model wrote them, when they differ from Args
 	Args       JSONText `msgpack:"args" json:"args"`                                 // canonical: always an object, even when the call is invalid
@@ -74,15 +75,17 @@ type TurnCall struct {
 	WithinMS   int64    `msgpack:"within_ms,omitempty" json:"within_ms,omitempty"`   // bound on waiting plus running, from publish
 	Digest     string   `msgpack:"digest,omitempty" json:"digest,omitempty"`         // of the tool's schema
 	Notes      []string `msgpack:"notes,omitempty" json:"notes,omitempty"`           // what normalising changed, such as "arguments unwrapped"
+	Aborts     bool     `msgpack:"aborts,omitempty" json:"aborts,omitempty"`         // its failure ends the run
 	Decision   Decision `msgpack:"decision" json:"decision"`                         // taken once; resuming replays it
 }
 
 // Action is what was decided about a call.
 type Action string
 
-// The decisions. All but ActionAllow hold the call's outcome.
+// The decisions. All but ActionAllow and ActionAsk hold the call's outcome.
 const (
 	ActionAllow    Action = "allow"
+	ActionAsk      Action = "ask"      // it runs when a verdict approves exactly this call
 	ActionInvalid  Action = "invalid"  // structure; the model reads TOOL_ERROR
 	ActionDeny     Action = "deny"     // the model reads DENIED
 	ActionGuide    Action = "guide"    // the model reads GUIDANCE
@@ -98,10 +101,10 @@ type Decision struct {
 	Type   ErrorType `msgpack:"type,omitempty" json:"type,omitempty"` // with ActionInvalid
 }
 
-// Outcome returns the result that d means for call c; ok is false when the call may run.
+// Outcome returns the result that d means for call c; ok is false when the call may run, be it after a verdict.
 func (d Decision) Outcome(c *Call) (r Result, ok bool) {
 	switch d.Action {
-	case ActionAllow:
+	case ActionAllow, ActionAsk:
 		return Result{}, false
 	case ActionInvalid:
 		return c.Fail(d.Type, d.Text), true

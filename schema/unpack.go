@@ -119,6 +119,8 @@ func (r *Result) unpack(data []byte) error {
 			r.Output = u.str(key)
 		case "error":
 			r.Error = unpackError(&u)
+		case "aborts":
+			r.Aborts = u.bool(key)
 		case "blob":
 			r.Blob = u.str(key)
 		case "size":

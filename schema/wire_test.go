@@ -29,7 +29,7 @@ func payloads() map[string]Encodable {
 		"call_minimal": &Call{Run: run, Tool: "ping", Args: "{}"},
 		"result": &Result{
 			Run: run, Turn: 3, Index: 1, Output: `TOOL_ERROR: {"errorType":"Timeout"}`, Error: &Error{Type: Timeout, Message: "30 s"},
-			Blob: "ab", Size: 300_000, Worker: "w-1", Delivery: 2, QueuedMS: 5, StartedMS: 1_790_000_000_000, EndedMS: 1_790_000_000_123,
+			Aborts: true, Blob: "ab", Size: 300_000, Worker: "w-1", Delivery: 2, QueuedMS: 5, StartedMS: 1_790_000_000_000, EndedMS: 1_790_000_000_123,
 		},
 		"result_minimal": &Result{Run: run, Turn: 1, OK: true, Output: "done"},
 		"turn": &Turn{
@@ -37,8 +37,8 @@ func payloads() map[string]Encodable {
 			Finish: FinishCalls, Usage: Usage{Input: 10, Output: 20, CacheRead: 3, CacheWrite: 4}, StartedMS: 1_790_000_000_000, EndedMS: 1_790_000_000_500,
 			Calls: []TurnCall{
 				{
-					Label: "a", Tool: "read_file", Source: "github", Raw: `{ "path":"go.mod"}`, Args: `{"path":"go.mod"}`, Bound: `{"root":"/srv"}`, Queue: "files", Effect: EffectRead,
-					Idempotent: true, TimeoutMS: 1000, WithinMS: 2000, Digest: Digest(nil), Notes: []string{NoteUnwrapped}, Decision: Decision{Action: ActionAllow},
+					Label: "a", Tool: "read_file", Target: "read.file", Source: "github", Raw: `{ "path":"go.mod"}`, Args: `{"path":"go.mod"}`, Bound: `{"root":"/srv"}`, Queue: "files", Effect: EffectRead,
+					Idempotent: true, TimeoutMS: 1000, WithinMS: 2000, Digest: Digest(nil), Notes: []string{NoteUnwrapped}, Aborts: true, Decision: Decision{Action: ActionAllow},
 				},
 				{Label: "b", Tool: "x", Raw: "[]", Args: "{}", Queue: QueueNone, Decision: decision},
 			},
@@ -47,7 +47,7 @@ func payloads() map[string]Encodable {
 			Kind: RunAgent, Agent: &AgentSpec{
 				ID: "helper", Name: "Helper", Model: ModelSpec{Provider: "openai", Name: "gpt-x", Options: `{"temperature":0}`, ContextWindow: 200_000},
 				Instructions: "Help.", Tools: []string{"read_*"}, Limits: Limits{MaxSteps: 20, WallClockMS: 300_000, MaxTokens: 1_000_000}, Parallel: Parallel{Calls: true, Max: 4, TimeoutMS: 60_000},
-				Compaction: &Compaction{Strategy: CompactSummary, ContextRatio: 0.5, MaxTurns: 40, Preserve: 6},
+				Compaction: &Compaction{Strategy: CompactSummary, ContextRatio: 0.5, MaxTurns: 40, Preserve: 6}, Governance: governance(),
 			},
 			Chain: "cd", Keep: true, Principal: principal, Parent: &CallRef{Run: "parent", Turn: 1, Index: 2, Label: "c"}, Depth: 1, Lineage: []string{"parent"}, DeadlineMS: 1_790_000_000_000, Trace: map[string]string{"traceparent": "00-1-2-01"}, AtMS: 1_790_000_000_000,
 		},
@@ -58,13 +58,32 @@ func payloads() map[string]Encodable {
 		"begin":        &Begin{Instance: "w-1", Delivery: 1, Seq: 1 << 40},
 		"back":         &Back{Instance: "w-1", Reason: "tool unknown here"},
 		"sent":         &Sent{Calls: []SentCall{{Index: 0, Seq: 8, DeadlineMS: 1_790_000_000_000}, {Index: 1, Seq: 9, DeadlineMS: 1_790_000_000_001}}},
-		"answer":       &Answer{Text: "It is done.", Reason: ReasonMaxSteps, Error: "limit", Turn: 3, Say: 2, Usage: Usage{Input: 1, Output: 2}, AtMS: 1_790_000_000_000},
-		"close":        &Close{State: string(ReasonDone), Turns: 3, Calls: 4, Usage: Usage{Input: 1, Output: 2}, AtMS: 1_790_000_000_000},
+		"ask": &Ask{
+			Tool: "gh_issue", Target: "issue", Source: "github", Queue: "mcp-github", Args: Digest([]byte("{}")), Bound: Digest([]byte("{}")), Schema: Digest(nil),
+			Edited: `{"n":1}`, Rule: "policy.rules[0]", Text: "it writes", ExpiresMS: 1_790_000_000_000, AtMS: 1_780_000_000_000,
+		},
+		"verdict": &Verdict{Decision: VerdictApprove, Digest: Digest(nil), Args: `{"n":2}`, By: "ada", Why: "looks right", AtMS: 1_780_000_000_001},
+		"answer":  &Answer{Text: "It is done.", Reason: ReasonMaxSteps, Error: "limit", Turn: 3, Say: 2, Usage: Usage{Input: 1, Output: 2}, AtMS: 1_790_000_000_000},
+		"close":   &Close{State: string(ReasonDone), Turns: 3, Calls: 4, Usage: Usage{Input: 1, Output: 2}, AtMS: 1_790_000_000_000},
 		"fold": &Fold{
 			N: 12, Own: 2, Strategy: CompactSummary, Trigger: TriggerRatio, Turns: 16, Say: 3, Text: "So far: done.", Model: "gpt-x",
 			Usage: Usage{Input: 9000, Output: 300}, AtMS: 1_790_000_000_000,
 		},
 		"view": &View{Text: "[redacted]"},
+	}
+}
+
+func governance() *Governance {
+	h := &Handoff{Allowed: []string{"subagent_a"}, Denied: []string{"subagent_b"}, MaxDepth: 2, MaxRetries: 1, TimeoutMS: 60_000, OnDenied: HandoffFallback, OnError: HandoffFail, Fallback: "do it yourself"}
+	return &Governance{
+		Tools:   []ToolSetting{{Ref: "read_*", Approval: ApproveSafe, Once: true, TimeoutMS: 1000, Bind: `{"tenant":"${principal.tenant}"}`}},
+		Filters: []FilterRule{{Name: "f", Tools: []string{"bash"}, When: "true", Action: ActionGuide, Text: "no."}},
+		Policy: &Policy{
+			Presets: []string{"safe"}, Default: ActionAllow, Autonomy: AutonomyCautious, ExpiresMS: 60_000,
+			Rules: []PolicyRule{{Name: "p", Tools: []string{"bash"}, Effects: []string{EffectWrite}, Environments: []string{"production"}, When: "true", Action: ActionAsk, Risk: RiskHigh, Text: "careful"}},
+		},
+		Environment: "production", Authority: []string{"tool:*"}, AbortOn: []string{"pay"},
+		Subagents: []Subagent{{Agent: "a", Name: "subagent_a", Description: "Helps.", Session: SessionNew, Handoff: h}}, Handoff: h,
 	}
 }
 
