@@ -105,6 +105,8 @@ func (c *crew) run(ctx context.Context, turns, size int, parallel bool, seen fun
 		Registry: c,
 		Events:   seen,
 		NoLimits: true,
+
+		Principal: schema.Principal{ID: "bench", Scopes: []string{"tool:*"}},
 	})
 	if err != nil {
 		return err

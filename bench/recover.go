@@ -316,7 +316,7 @@ func (h hostCmd) Run(ctx context.Context) error {
 		return err
 	}
 	host, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: b, NoLimits: true},
+		Config: loop.Config{Bus: b, NoLimits: true, Principal: schema.Principal{ID: "local", Scopes: []string{"tool:*", "tool:agents/*"}}},
 		Find: func(name string) (schema.AgentSpec, bool) {
 			return schema.AgentSpec{ID: name, Parallel: schema.Parallel{Calls: true}}, true
 		},

@@ -246,7 +246,7 @@ func TestForegroundCallsAgent(t *testing.T) {
 	if tools, err := b.Select("*", "b").Tools(t.Context()); err != nil || len(tools) > 0 {
 		t.Errorf("tools %v, %v", tools, err)
 	}
-	a, err := loop.New(loop.Config{Agent: schema.AgentSpec{ID: "a", Limits: schema.DefaultLimits()}, Model: c, Bus: b, Registry: found})
+	a, err := loop.New(loop.Config{Agent: schema.AgentSpec{ID: "a", Limits: schema.DefaultLimits()}, Model: c, Bus: b, Registry: found, Principal: somebody()})
 	if err != nil {
 		t.Fatal(err)
 	}

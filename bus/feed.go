@@ -75,7 +75,7 @@ func (f *feed) unsubscribe() {
 	}
 }
 
-// Watch calls heard for every ctl, say, begin and close fact of run that is stored from now on, in the order of arrival and from one goroutine,
+// Watch calls heard for every ctl, say, begin, verdict and close fact of run that is stored from now on, in the order of arrival and from one goroutine,
 // until stop is called, which returns when heard is not running any more and so must not be called by it. A fact may
 // be missed while the connection is broken: facts decide, this only hints.
 func (b *Bus) Watch(_ context.Context, run string, heard func(schema.Fact)) (stop func(), err error) {
@@ -111,7 +111,7 @@ func (f *feed) hear(m *nats.Msg) {
 	case schema.KindResult:
 		f.settle(fact.Key, fact.Data)
 		return
-	case schema.KindCtl, schema.KindSay, schema.KindBegin, schema.KindClose:
+	case schema.KindCtl, schema.KindSay, schema.KindBegin, schema.KindVerdict, schema.KindClose:
 	default:
 		return
 	}

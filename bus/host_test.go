@@ -33,11 +33,16 @@ func (m *slowModel) Generate(ctx context.Context, req *model.Request) (*model.Re
 	return &model.Response{Text: "done", Finish: schema.FinishStop}, nil
 }
 
+// somebody may do everything.
+func somebody() schema.Principal {
+	return schema.Principal{ID: "tester", Scopes: []string{"tool:*", "tool:agents/*"}}
+}
+
 // host serves agents on b until the test ends or stop is called.
 func host(t *testing.T, b *bus.Bus, m loop.Model) (stop func()) {
 	t.Helper()
 	h, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: b, Instance: b.Instance()},
+		Config: loop.Config{Bus: b, Instance: b.Instance(), Principal: somebody()},
 		Find: func(name string) (schema.AgentSpec, bool) {
 			return schema.AgentSpec{ID: name, Limits: schema.DefaultLimits()}, name == "helper"
 		},

@@ -64,7 +64,7 @@ func TestC07ModelReadsTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent, err := loop.New(loop.Config{
-		Agent: schema.AgentSpec{ID: "tester", Limits: schema.DefaultLimits()}, Bus: b, Registry: b.Select("bash", "write_file"), Model: curious{},
+		Agent: schema.AgentSpec{ID: "tester", Limits: schema.DefaultLimits()}, Bus: b, Registry: b.Select("bash", "write_file"), Model: curious{}, Principal: somebody(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -80,7 +80,7 @@ func TestD03EveryCallItsOwnOutcome(t *testing.T) {
 			}
 			a, err := loop.New(loop.Config{
 				Agent: schema.AgentSpec{ID: "mixed", Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: parallel}},
-				Model: mixed{}, Bus: b, Registry: tools,
+				Model: mixed{}, Bus: b, Registry: tools, Principal: somebody(),
 			})
 			if err != nil {
 				t.Fatal(err)

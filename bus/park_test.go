@@ -76,7 +76,7 @@ func (c *company) Tools(context.Context) (tools []schema.Tool, _ error) {
 func (c *company) host(t *testing.T, b *bus.Bus) *loop.Host {
 	t.Helper()
 	h, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: b, Instance: b.Instance()}, KeepFor: c.keep,
+		Config: loop.Config{Bus: b, Instance: b.Instance(), Principal: somebody()}, KeepFor: c.keep,
 		Find: func(name string) (schema.AgentSpec, bool) {
 			return schema.AgentSpec{ID: name, Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: true}}, name != "stranger"
 		},

@@ -66,7 +66,7 @@ func TestD34SameChildManyTimes(t *testing.T) {
 	for range 2 {
 		hb := connect(t, srv)
 		h, err := loop.NewHost(loop.HostConfig{
-			Config: loop.Config{Bus: hb, Instance: hb.Instance()},
+			Config: loop.Config{Bus: hb, Instance: hb.Instance(), Principal: somebody()},
 			Find: func(name string) (schema.AgentSpec, bool) {
 				return schema.AgentSpec{ID: name, Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: true}}, true
 			},

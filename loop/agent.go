@@ -59,7 +59,7 @@ func (a *Agent) Start(ctx context.Context, run string) (*Run, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("start run %s: %w", run, context.Cause(ctx))
 	}
-	r := &Run{agent: a, id: run, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{})}
+	r := &Run{agent: a, id: run, working: make(chan struct{}, 1), state: memory.New(), verdicts: make(chan struct{}, 1), stopped: make(chan struct{}), lost: make(chan struct{})}
 	r.events.sink, r.events.run = a.cfg.Events, run
 	if err := r.open(ctx); err != nil {
 		tracing.End(r.span, err)

@@ -65,6 +65,15 @@ func (c *child) settle(ctx context.Context, e *schema.Error) (schema.Taken, erro
 	return schema.Taken{Act: schema.TakenDone}, nil
 }
 
+// turnAway refuses to start the run: the parent of a child is told, the message of any other goes to the dead letters.
+func (c *child) turnAway(ctx context.Context, why error) (*schema.Taken, error) {
+	if c.call.Turn == 0 {
+		return &schema.Taken{Act: schema.TakenDead, Reason: why.Error()}, nil
+	}
+	taken, err := c.settle(ctx, &schema.Error{Type: schema.ToolFailed, Message: why.Error()})
+	return &taken, err
+}
+
 // open returns what the child's first fact says beside the agent.
 func (c *child) open(o *schema.Open) *schema.Open {
 	o.Parent = &schema.CallRef{Run: c.call.Run, Turn: c.call.Turn, Index: c.call.Index, Label: c.call.Label}

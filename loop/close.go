@@ -133,7 +133,7 @@ func (r *Run) leave(why error) {
 	switch {
 	case errors.Is(why, ErrClosed):
 		why = nil
-	case errors.Is(why, errParked):
+	case errors.Is(why, ErrParked):
 		end.Error, why = why.Error(), nil
 	default:
 		end.Error = why.Error()

@@ -13,7 +13,7 @@ import (
 // finalTurn is the default of Config.FinalTurn.
 const finalTurn = 30 * time.Second
 
-// Config is what an Agent is made of. Agent, Model and either Bus or Journal and Dispatcher are required.
+// Config is what an Agent is made of. Agent, Model, Principal and either Bus or Journal and Dispatcher are required.
 type Config struct {
 	Agent      schema.AgentSpec
 	Model      Model
@@ -26,8 +26,10 @@ type Config struct {
 	Outputs   Outputs  // default: Bus, if it is one; nil: what is left out of a long output stays unread
 	Registry  Registry // nil: no tools
 	Guards    []Guard
+	Hooks     Hooks            // around prompts and model requests
+	Listener  Listener         // hears of tool calls; nil: nobody does
 	Events    func(Event)      // gets the runs' events, see Event; nil: nobody listens
-	Principal schema.Principal // on whose behalf the runs act
+	Principal schema.Principal // on whose behalf the runs act, and what it may do; required, of a Host by each run's message
 	Instance  string           // id of this process; default: that of Bus, or a fresh id
 	Logger    *slog.Logger     // default: nothing is logged
 	FinalTurn time.Duration    // bound on the turn that follows a limit; default 30 s
@@ -65,7 +67,7 @@ func (c Config) withDefaults() Config {
 
 // validate names everything that is missing or wrong, not only the first.
 func (c Config) validate() error {
-	l, compaction := c.Agent.Limits, c.Agent.Compaction.Check()
+	l, compaction, scopes := c.Agent.Limits, c.Agent.Compaction.Check(), schema.CheckScopes(c.Principal.Scopes)
 	checks := []struct {
 		bad bool
 		say string
@@ -74,6 +76,9 @@ func (c Config) validate() error {
 		{c.Model == nil, "Model is missing"},
 		{c.Journal == nil, "Journal is missing (or set Bus)"},
 		{c.Dispatcher == nil, "Dispatcher is missing (or set Bus)"},
+		{c.Principal.ID == "", "Principal.ID is missing: on whose behalf do the runs act?"},
+		{len(c.Principal.Scopes) == 0, "Principal.Scopes are missing: what may be done on its behalf? such as tool:read_*, or tool:* for every tool"},
+		{scopes != nil, fmt.Sprintf("Principal.Scopes: %v", scopes)},
 		{!schema.ValidID(c.Instance), fmt.Sprintf("Instance %.80q: want 1 to 64 of A-Z, a-z, 0-9, '_', '-'", c.Instance)},
 		{c.FinalTurn < 0, "FinalTurn is negative"},
 		{l.MaxSteps < 0 || l.WallClockMS < 0 || l.MaxTokens < 0, "a limit of Agent.Limits is negative (0 is no limit)"},

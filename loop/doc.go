@@ -10,6 +10,8 @@
 //		Model:    client,
 //		Bus:      bus, // a Journal and a Dispatcher in one
 //		Registry: catalog,
+//
+//		Principal: schema.Principal{ID: "ada", Scopes: []string{"tool:read_*"}},
 //	})
 //	answer, err := agent.Run(ctx, "What is in go.mod?")
 //

@@ -14,6 +14,9 @@ var (
 	ErrClosed = errors.New("the run is closed")
 	// ErrYielded: the run was handed back for another orchestrator to go on with.
 	ErrYielded = errors.New("the run is handed back")
+	// ErrParked: the run waits for other agents, for a message, or for people to decide about calls. It holds no slot
+	// meanwhile, and whoever takes it later goes on with it.
+	ErrParked = errors.New("the run is parked: it waits for other agents, a message or an approval")
 	// ErrUnanswered is returned by Close when a message waits for an answer. Work answers it; a second Close closes
 	// regardless.
 	ErrUnanswered = errors.New("a message came that is not answered")

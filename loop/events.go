@@ -13,32 +13,34 @@ type EventType string
 // The types of events, in the order in which they come:
 //
 //	run_start
-//	  ( step_start ( compaction_start model_retry* compaction_end )?
+//	  ( final_output | step_start ( compaction_start model_retry* compaction_end )?
 //	      model_request ( model_retry | model_delta )* model_response
-//	      tool_call*  ( tool_progress | tool_settled | tool_result )*
+//	      tool_call*  ( approval_requested | approval_settled | tool_progress | tool_settled | tool_result )*
 //	    error? final_output? step_end )*
 //	error? run_end
 //
 // Every start has its end, also on failure: step_start its step_end, compaction_start its compaction_end, model_request its
-// model_response, tool_call its tool_settled and tool_result, run_start its run_end. A prompt that is too large makes a
+// model_response, tool_call its tool_settled and tool_result, run_start its run_end; approval_requested its approval_settled, perhaps in another process. A prompt that is too large makes a
 // second compaction and a second request of its step.
 const (
-	EventRunStart        EventType = "run_start"
-	EventStepStart       EventType = "step_start"       // a turn begins; Reason: the limit, when it is the last one, without tools
-	EventCompactionStart EventType = "compaction_start" // the memory is compacted
-	EventCompactionEnd   EventType = "compaction_end"   // it is, with the summary in Text; or it stays as it was, because of Error
-	EventModelRequest    EventType = "model_request"    // the model is asked
-	EventModelRetry      EventType = "model_retry"      // the request failed (Error) and is sent again after WaitMS; what deltas said is void
-	EventModelDelta      EventType = "model_delta"      // a piece of Text or Reasoning
-	EventModelResponse   EventType = "model_response"   // the whole answer, or Error
-	EventToolCall        EventType = "tool_call"        // once per call, in call order, valid or not
-	EventToolProgress    EventType = "tool_progress"    // what a running call reports (Text)
-	EventToolSettled     EventType = "tool_settled"     // a result is there; in the order of arrival
-	EventToolResult      EventType = "tool_result"      // a result is in the memory; strictly in call order. Text: what the model reads
-	EventStepEnd         EventType = "step_end"
-	EventFinalOutput     EventType = "final_output" // the answer of an exchange, with its Reason
-	EventError           EventType = "error"        // what failed, in Error: in a step what ended the exchange, before run_end what ended the run here
-	EventRunEnd          EventType = "run_end"      // nothing follows; Reason: the state of the closed run; Error: why this process has left it
+	EventRunStart          EventType = "run_start"
+	EventStepStart         EventType = "step_start"         // a turn begins; Reason: the limit, when it is the last one, without tools
+	EventCompactionStart   EventType = "compaction_start"   // the memory is compacted
+	EventCompactionEnd     EventType = "compaction_end"     // it is, with the summary in Text; or it stays as it was, because of Error
+	EventModelRequest      EventType = "model_request"      // the model is asked
+	EventModelRetry        EventType = "model_retry"        // the request failed (Error) and is sent again after WaitMS; what deltas said is void
+	EventModelDelta        EventType = "model_delta"        // a piece of Text or Reasoning
+	EventModelResponse     EventType = "model_response"     // the whole answer, or Error
+	EventToolCall          EventType = "tool_call"          // once per call, in call order, valid or not
+	EventApprovalRequested EventType = "approval_requested" // a person is asked about a call (Approval), which waits
+	EventApprovalSettled   EventType = "approval_settled"   // the question is decided, or nobody did in time
+	EventToolProgress      EventType = "tool_progress"      // what a running call reports (Text)
+	EventToolSettled       EventType = "tool_settled"       // a result is there; in the order of arrival
+	EventToolResult        EventType = "tool_result"        // a result is in the memory; strictly in call order. Text: what the model reads
+	EventStepEnd           EventType = "step_end"
+	EventFinalOutput       EventType = "final_output" // the answer of an exchange, with its Reason; outside of a step when a hook refused the message
+	EventError             EventType = "error"        // what failed, in Error: in a step what ended the exchange, before run_end what ended the run here
+	EventRunEnd            EventType = "run_end"      // nothing follows; Reason: the state of the closed run; Error: why this process has left it
 )
 
 // Event is one entry of the stream that a run tells about itself. It is for eyes and tests: facts are the record.
@@ -51,6 +53,7 @@ type Event struct {
 	Turn       int             `json:"turn,omitempty"`       // from 1
 	Call       *CallInfo       `json:"call,omitempty"`       // tool_*
 	Compaction *CompactionInfo `json:"compaction,omitempty"` // compaction_*
+	Approval   *ApprovalInfo   `json:"approval,omitempty"`   // approval_*
 	Result     *schema.Result  `json:"result,omitempty"`     // tool_settled, tool_result; absent when the transport failed
 	Text       string          `json:"text,omitempty"`
 	Reasoning  string          `json:"reasoning,omitempty"`  // model_delta
@@ -75,6 +78,18 @@ type CallInfo struct {
 	Queue  string          `json:"queue"`
 	Args   schema.JSONText `json:"args,omitempty"`   // tool_call only
 	Action schema.Action   `json:"action,omitempty"` // what was decided; tool_call only
+}
+
+// ApprovalInfo is a question about a call, and its verdict.
+type ApprovalInfo struct {
+	Ask       int             `json:"ask"`                // number of the question about this call, from 1
+	Digest    string          `json:"digest"`             // what an approval names
+	Rule      string          `json:"rule,omitempty"`     // that asks
+	Why       string          `json:"why,omitempty"`      // it asks; once settled: why it was decided so
+	Edited    schema.JSONText `json:"edited,omitempty"`   // the arguments, when they are not those of the turn
+	ExpiresMS int64           `json:"expires_ms"`         // Unix ms
+	Decision  string          `json:"decision,omitempty"` // approval_settled: approve, deny or expired
+	By        string          `json:"by,omitempty"`       // approval_settled: who decided
 }
 
 // CompactionInfo says what is compacted.

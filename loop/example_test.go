@@ -19,6 +19,8 @@ func Example() {
 		Model:    looptest.NewModel(looptest.Calls(schema.RawCall{Name: "now"}), looptest.Text("It is half past twelve.")),
 		Bus:      bus,
 		Registry: bus,
+
+		Principal: schema.Principal{ID: "ada", Scopes: []string{"tool:now"}}, // on whose behalf, and what it may do
 	})
 	if err != nil {
 		panic(err)

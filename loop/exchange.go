@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -22,8 +23,9 @@ type exchange struct {
 	open  *schema.Open
 	tally tally
 
-	resuming bool       // the turn under way is an earlier owner's
-	span     trace.Span // of the turn under way
+	waiting  atomic.Bool // the turn under way waits for nothing but people
+	resuming bool        // the turn under way is an earlier owner's
+	span     trace.Span  // of the turn under way
 }
 
 // exchange works until an answer is written. The token of r.working is held.
@@ -33,12 +35,12 @@ func (r *Run) exchange(ctx context.Context) (schema.Answer, error) {
 	if ms := r.agent.cfg.Agent.Limits.WallClockMS; ms > 0 && !r.agent.cfg.NoLimits {
 		x.until = time.Now().Add(time.Duration(ms) * time.Millisecond)
 	}
-	x.stop = r.watchStop(ctx)
+	x.stop = r.watchStop(ctx, &x.waiting)
 	answer, err := x.resume()
 	if err == nil && answer.Reason == "" {
-		answer, err = x.run()
+		answer, err = x.begin()
 	}
-	if why := x.stop.end(); why != nil && !errors.Is(err, ErrFenced) && !errors.Is(err, errParked) {
+	if why := x.stop.end(); why != nil && !errors.Is(err, ErrFenced) && !errors.Is(err, ErrParked) {
 		err = why // a stop slot stands in the run, even if the answer came first
 	}
 	if err == nil {
@@ -65,6 +67,15 @@ func (x *exchange) stopRun(answer schema.Answer, err error) (schema.Answer, erro
 		return answer, fmt.Errorf("%w; close: %w", err, cerr)
 	}
 	return answer, err
+}
+
+// begin lets the messages through that wait for an answer, or ends the exchange; then it runs.
+func (x *exchange) begin() (schema.Answer, error) {
+	if why := x.blocked(); why != "" && x.state.Turns() < x.first {
+		answer, err := x.finish(promptBlocked+why, schema.ReasonBlocked, why)
+		return deref(answer), err
+	}
+	return x.run()
 }
 
 // run takes turns until one of them ends the exchange.

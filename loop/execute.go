@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,13 +32,15 @@ func (x *exchange) execute(t *schema.Turn) error {
 	if len(t.Calls) == 0 {
 		return nil
 	}
-	s := &starter{exchange: x, order: newOrder(x, t), arrivals: make(chan arrival, len(t.Calls)), arrived: make([]atomic.Bool, len(t.Calls))}
+	s := &starter{exchange: x, order: newOrder(x, t), arrivals: make(chan arrival, len(t.Calls)), arrived: make([]atomic.Bool, len(t.Calls)), width: x.width(t)}
 	defer s.claims.Wait()
 	var err error
 	if s.nursery, err = x.newNursery(t); err != nil {
 		return err
 	}
-	s.start(x.width(t))
+	s.questions = newQuestions(x, t)
+	defer s.questions.end()
+	s.begin()
 	for open := len(t.Calls); open > 0; {
 		if s.nursery.idle() {
 			return s.park()
@@ -46,13 +49,79 @@ func (x *exchange) execute(t *schema.Turn) error {
 		case a := <-s.arrivals:
 			s.nursery.arrived(a.i)
 			s.order.add(a)
-			s.start(1)
+			s.running--
+			s.start()
 			open--
 		case c := <-s.nursery.heard():
 			s.nursery.placed[c.Index] = c
+		case <-s.questions.news():
+			s.reconsider()
+		case <-s.questions.expired():
+			s.reconsider()
+		case <-s.questions.stops():
+			s.reconsider()
+		case <-s.questions.ticks():
+			if err := s.questions.look(); err == nil { // else the next tick looks again
+				s.reconsider()
+			}
+		case <-s.gone():
+			return context.Cause(x.stop.model)
 		}
 	}
 	return s.order.err
+}
+
+// begin starts what may start, and asks about what may not.
+func (s *starter) begin() {
+	for i := range s.order.turn.Calls {
+		if s.questions.concern(i) {
+			s.consider(i)
+		} else {
+			s.ready = append(s.ready, i)
+		}
+	}
+	s.start()
+}
+
+// consider takes a call on which a verdict is wanted one step further.
+func (s *starter) consider(i int) {
+	settled, err := s.questions.consider(i)
+	switch {
+	case err != nil:
+		s.arrivals <- arrival{i: i, err: err} // as a call whose dispatch fails: it is the last that is heard of it
+		s.running++
+		delete(s.questions.waiting, i)
+		s.nursery.arrived(i)
+	case settled:
+		s.ready = append(s.ready, i)
+		s.nursery.answered(i)
+	default:
+		s.nursery.asks(i, s.questions.waiting[i])
+	}
+	s.watchWaiting()
+}
+
+// reconsider looks at all calls that wait for a verdict.
+func (s *starter) reconsider() {
+	for i := range s.order.turn.Calls {
+		if _, waits := s.questions.waiting[i]; waits {
+			s.consider(i)
+		}
+	}
+	s.start()
+}
+
+// watchWaiting notes whether the turn waits for nothing but people.
+func (s *starter) watchWaiting() {
+	s.waiting.Store(s.running == 0 && len(s.ready) == 0 && len(s.questions.waiting) > 0)
+}
+
+// gone is ready when this process shall leave a run that waits for nothing but people.
+func (s *starter) gone() <-chan struct{} {
+	if !s.waiting.Load() || s.stop.calls.Err() != nil {
+		return nil
+	}
+	return s.stop.model.Done()
 }
 
 // park ends the turn here, though calls are open, when none of them needs this process.
@@ -74,7 +143,7 @@ func (s *starter) park() error {
 func (x *exchange) width(t *schema.Turn) int {
 	valid := 0
 	for i := range t.Calls {
-		if t.Calls[i].Decision.Action == schema.ActionAllow {
+		if mayRun(&t.Calls[i]) {
 			valid++
 		}
 	}
@@ -92,22 +161,26 @@ func (x *exchange) width(t *schema.Turn) int {
 // starter starts the calls of a turn.
 type starter struct {
 	*exchange
-	order    *order
-	next     int               // the first call that is not started
-	batch    []schema.Dispatch // what is to leave together
-	arrivals chan arrival      // buffered for every call
-	arrived  []atomic.Bool     // of which call one came already: a dispatcher that panics may have begun
-	claims   conc.WaitGroup    // results that this owner writes
-	nursery  *nursery          // of the calls that are runs of their own
+	order     *order
+	width     int               // calls under way at once
+	running   int               // calls under way
+	ready     []int             // calls to be started
+	batch     []schema.Dispatch // what is to leave together
+	arrivals  chan arrival      // buffered for every call
+	arrived   []atomic.Bool     // of which call one came already: a dispatcher that panics may have begun
+	claims    conc.WaitGroup    // results that this owner writes
+	nursery   *nursery          // of the calls that go on without this process
+	questions *questions        // about the calls that wait for a person
 }
 
-// start has the next n calls settled, if there are as many.
-func (s *starter) start(n int) {
+// start has as many calls settled as may be under way.
+func (s *starter) start() {
 	s.batch = s.batch[:0]
-	for ; n > 0 && s.next < len(s.order.turn.Calls); n-- {
-		s.prepare(s.next)
-		s.next++
+	for ; s.running < s.width && len(s.ready) > 0; s.ready = s.ready[1:] {
+		s.running++
+		s.prepare(s.ready[0])
 	}
+	s.watchWaiting()
 	if len(s.batch) == 0 {
 		return
 	}
@@ -145,7 +218,7 @@ func (x *exchange) startTool(t *schema.Turn, i int) (context.Context, trace.Span
 // prepare has call i arrive by the turn's own decision, or puts it among those to dispatch. A call that may not start
 // any more is settled here, guarded on its begin.
 func (s *starter) prepare(i int) {
-	c, call := &s.order.turn.Calls[i], s.call(s.order.turn, i)
+	c, call := &s.order.turn.Calls[i], s.final(i)
 	ctx, span := s.startTool(s.order.turn, i)
 	done := s.arrive(i, span)
 	claim := func(r schema.Result, unless schema.Key) { // it waits for the stream, which the next calls need not
@@ -157,6 +230,10 @@ func (s *starter) prepare(i int) {
 	}
 	if r, decided := c.Decision.Outcome(call); decided {
 		claim(r, schema.Key{})
+		return
+	}
+	if f := s.questions.fates[i]; f.refused != nil {
+		claim(*f.refused, call.StartKey(c.Queue)) // an earlier owner may have started it, and known better
 		return
 	}
 	stopped := ctx.Err() != nil
@@ -180,6 +257,15 @@ func (s *starter) prepare(i int) {
 		ctx = schema.WithProgress(ctx, func(text string) {
 			s.order.gates[i].emit(Event{Type: EventToolProgress, Exchange: s.k, Turn: call.Turn, Call: &s.order.infos[i], Text: schema.CleanText(text)})
 		})
+	}
+	if heard := s.listen(ctx, call); heard != nil {
+		settled := done
+		done = func(r schema.Result, err error) {
+			if err == nil {
+				heard(r)
+			}
+			settled(r, err)
+		}
 	}
 	if isReadOutput(c.Tool, c.Queue) {
 		s.claims.Go(func() { done(s.executeHere(ctx, call, within)) })
@@ -206,7 +292,7 @@ func (x *exchange) within(t *schema.Turn, i int) (d time.Duration, ok bool) {
 		return d, true
 	}
 	left := time.Until(x.until)
-	if callsAgents(t) {
+	if waits(t) {
 		left += x.waited(t)
 	}
 	if d == 0 || left < d {
@@ -215,10 +301,19 @@ func (x *exchange) within(t *schema.Turn, i int) (d time.Duration, ok bool) {
 	return d, left > 0
 }
 
+// final is the call as it is published: what a person has approved may differ from the turn.
+func (s *starter) final(i int) *schema.Call {
+	call := s.call(s.order.turn, i)
+	if f := s.questions.fates[i]; f.refused == nil {
+		call.Args, call.Digest = cmp.Or(f.args, call.Args), cmp.Or(f.digest, call.Digest)
+	}
+	return call
+}
+
 func (x *exchange) call(t *schema.Turn, i int) *schema.Call {
 	c := &t.Calls[i]
 	return &schema.Call{
-		Run: x.id, Turn: t.N, Index: i, Label: c.Label, Tool: c.Tool, Source: c.Source, Args: c.Args, Bound: c.Bound,
+		Run: x.id, Turn: t.N, Index: i, Label: c.Label, Tool: cmp.Or(c.Target, c.Tool), Source: c.Source, Args: c.Args, Bound: c.Bound,
 		Agent: x.agent.cfg.Agent.ID, Principal: x.agent.cfg.Principal, Effect: c.Effect, Idempotent: c.Idempotent,
 		TimeoutMS: c.TimeoutMS, Digest: c.Digest, Depth: x.open.Depth, Lineage: x.open.Lineage,
 	}

@@ -35,6 +35,9 @@ type HostConfig struct {
 
 	// Find returns the agent that a new run is started with; false: it is not served here.
 	Find func(name string) (schema.AgentSpec, bool)
+	// Admit returns on whose behalf a run is started, and what it may do, or why it may not be started. Default: the
+	// principal of the call, with what it leaves out from Config.Principal.
+	Admit func(call *schema.Call, spec schema.AgentSpec) (schema.Principal, error)
 	// KeepFor is how long a kept conversation stays open after its last answer; default 7 days.
 	KeepFor time.Duration
 
@@ -72,7 +75,7 @@ func (h *Host) Take(ctx context.Context, m schema.RunMessage) schema.Taken {
 // became says what becomes of the message of a run after err; taken is what is to become of it if all went well.
 func (r *Run) became(taken schema.Taken, err error) schema.Taken {
 	switch {
-	case errors.Is(err, errParked):
+	case errors.Is(err, ErrParked):
 		return r.parkedTaken()
 	case err == nil, errors.Is(err, ErrStopped), errors.Is(err, ErrClosed):
 		return taken
@@ -93,7 +96,7 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 	none := func(act schema.TakenAct, after time.Duration, why string) (*Run, schema.Taken, error) {
 		return nil, schema.Taken{Act: act, After: after, Reason: why}, nil
 	}
-	r := &Run{id: m.Run, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{}), resumed: true, keepFor: h.cfg.KeepFor}
+	r := &Run{id: m.Run, working: make(chan struct{}, 1), state: memory.New(), verdicts: make(chan struct{}, 1), stopped: make(chan struct{}), lost: make(chan struct{}), resumed: true, keepFor: h.cfg.KeepFor}
 	r.agent = &Agent{cfg: h.cfg.Config, validator: schema.NewValidator()}
 	r.yield = ctx.Done()
 	defer func() {
@@ -129,7 +132,7 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 		return none(schema.TakenCannot, cannotAfter(m.Delivery), fmt.Sprintf("agent %.80q cannot run here: %v", open.Agent.ID, err))
 	}
 	cfg := h.cfg.Config
-	cfg.Agent, cfg.Model, cfg.Registry, cfg.Principal = *open.Agent, asked, registry, open.Principal
+	cfg.Agent, cfg.Model, cfg.Registry, cfg.Principal = *open.Agent, asked, registry, h.complete(open.Principal)
 	if err := cfg.validate(); err != nil {
 		return none(schema.TakenDead, 0, err.Error())
 	}
@@ -171,9 +174,41 @@ func (h *Host) open(ctx context.Context, r *Run, m schema.RunMessage) (*schema.T
 	if !ok {
 		return &schema.Taken{Act: schema.TakenCannot, After: cannotAfter(m.Delivery), Reason: fmt.Sprintf("agent %.80q is not served here", m.Call.Tool)}, nil
 	}
+	principal, err := h.admit(m.Call, spec)
+	if err != nil {
+		return c.turnAway(ctx, err)
+	}
 	return h.openFor(ctx, r, c, &schema.Open{
-		Kind: schema.RunAgent, Agent: &spec, Principal: m.Call.Principal, Keep: args.Keep, AtMS: nowMS(),
+		Kind: schema.RunAgent, Agent: &spec, Principal: principal, Keep: args.Keep, AtMS: nowMS(),
 	})
+}
+
+// admit returns on whose behalf the run of a call acts.
+func (h *Host) admit(call *schema.Call, spec schema.AgentSpec) (p schema.Principal, err error) {
+	p = call.Principal
+	if h.cfg.Admit != nil {
+		if p, err = h.cfg.Admit(call, spec); err != nil {
+			return p, err
+		}
+	}
+	switch p = h.complete(p); {
+	case p.ID == "":
+		return p, errors.New("a run is started on somebody's behalf: the call's principal has no id")
+	case len(p.Scopes) == 0:
+		return p, errors.New("a run is started with an authority: the call's principal has no scopes")
+	}
+	return p, schema.CheckScopes(p.Scopes)
+}
+
+// complete returns p with what it leaves out from the host's own.
+func (h *Host) complete(p schema.Principal) schema.Principal {
+	if p.ID == "" {
+		p.ID, p.Tenant = h.cfg.Principal.ID, h.cfg.Principal.Tenant
+	}
+	if len(p.Scopes) == 0 {
+		p.Scopes = h.cfg.Principal.Scopes
+	}
+	return p
 }
 
 // openFor writes the first fact of a new run, or reads the one that somebody else wrote. That of a child is refused
@@ -310,8 +345,8 @@ func (r *Run) carryOn(ctx context.Context, m schema.RunMessage) error {
 			}
 		}
 		if r.keeps(says) {
-			r.leave(errParked)
-			return errParked
+			r.leave(ErrParked)
+			return ErrParked
 		}
 		if err := r.Close(ctx); !errors.Is(err, ErrUnanswered) {
 			return err
@@ -326,7 +361,7 @@ func (r *Run) sayTask(ctx context.Context, m schema.RunMessage) error {
 	if !ok || r.said(source, r.state.Says()) {
 		return nil
 	}
-	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: source})
+	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: r.hookedPrompt(ctx, text), Source: source})
 	return err
 }
 

@@ -108,7 +108,7 @@ func (h *hosting) Generate(_ context.Context, req *model.Request) (*model.Respon
 func (h *hosting) host(t *testing.T, steps int, after bool) *loop.Host {
 	t.Helper()
 	cfg := loop.HostConfig{
-		Config: loop.Config{Bus: &mortal{Bus: h.bus, left: steps, after: after}},
+		Config: loop.Config{Bus: &mortal{Bus: h.bus, left: steps, after: after}, Principal: somebody()},
 		Find:   func(name string) (schema.AgentSpec, bool) { return h.cfg.Agent, name == "tester" },
 		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) {
 			return h, h.bus, nil
@@ -320,7 +320,7 @@ func TestD20StoppedWithoutItsTools(t *testing.T) {
 	h := newHosting(nil)
 	h.host(t, 3, false).Take(t.Context(), starter("r", `{"task":"go"}`)) // open, own, say
 	host, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: h.bus},
+		Config: loop.Config{Bus: h.bus, Principal: somebody()},
 		Find:   func(string) (schema.AgentSpec, bool) { return schema.AgentSpec{}, false },
 		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) {
 			return nil, nil, errors.New("no such model")

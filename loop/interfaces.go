@@ -18,7 +18,7 @@ type Journal interface {
 	// one of these facts that the caller wrote, which makes it a barrier: at least up to there nothing is missing; 0: none.
 	Facts(ctx context.Context, run string, upto uint64, kinds ...schema.Kind) ([]schema.Fact, error)
 	// Watch makes this process hear the run until stop is called, which returns when heard is not running any more.
-	// heard gets at least the ctl, say and close facts; they are hints, may be lost or come twice. heard must not block.
+	// heard gets at least the ctl, say, verdict and close facts; they are hints, may be lost or come twice. heard must not block.
 	Watch(ctx context.Context, run string, heard func(schema.Fact)) (stop func(), err error)
 }
 
@@ -45,10 +45,11 @@ type Model interface {
 // form a chain in the order of Config.Guards. Their methods are called by one goroutine per run.
 type Guard interface {
 	// Decide returns what is to become of a call that is structurally valid. The zero Action and ActionAllow let it
-	// go on to the next guard; the first other decision wins. It may set call.Bound, and call.Args, which are then
-	// validated again; other changes are undone. A panic is a denial.
+	// go on to the next guard; the first other decision wins, but that an ActionAsk goes on too, so that a person is not
+	// asked about what a later guard refuses. It may set call.Bound, and call.Args, which are then
+	// validated again; other changes are undone. The context holds the schema.Scene of the run. A panic is a denial.
 	Decide(ctx context.Context, call *schema.TurnCall) schema.Decision
-	// Settle sees the result of a call that was let through, and what the guards before it made of its text. changed
+	// Settle sees the result of a call that was let through, perhaps by a person, and what the guards before it made of its text. changed
 	// says that memory shows view instead. A panic withholds the output.
 	Settle(ctx context.Context, call *schema.TurnCall, result *schema.Result) (view string, changed bool)
 }

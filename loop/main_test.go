@@ -34,6 +34,8 @@ func newRig(steps ...looptest.Step) *rig {
 		Bus:      r.bus,
 		Registry: r.bus,
 		Events:   r.events.Add,
+
+		Principal: somebody(),
 	}
 	r.tool("ok", func(context.Context, *schema.Call) (string, error) { return "fine", nil })
 	r.tool("fail", func(context.Context, *schema.Call) (string, error) { return "", errors.New("exit status 1") })
@@ -46,6 +48,11 @@ func newRig(steps ...looptest.Step) *rig {
 	r.tool("echo", func(_ context.Context, c *schema.Call) (string, error) { return string(c.Args), nil })
 	r.tool("wait", wait)
 	return r
+}
+
+// somebody may do everything.
+func somebody() schema.Principal {
+	return schema.Principal{ID: "tester", Scopes: []string{"tool:*", "tool:agents/*"}}
 }
 
 func (r *rig) tool(name string, run func(context.Context, *schema.Call) (string, error)) {

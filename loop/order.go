@@ -69,7 +69,7 @@ func (o *order) deliver(a *arrival) {
 // remember puts a result into the memory, and before it the view, so that no prompt holds what a guard took away.
 func (o *order) remember(a *arrival) error {
 	c := &o.turn.Calls[a.i]
-	if c.Decision.Action == schema.ActionAllow {
+	if mayRun(c) {
 		if err := o.view(c, a); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (o *order) view(c *schema.TurnCall, a *arrival) error {
 func (x *exchange) askSettle(g Guard, c *schema.TurnCall, r schema.Result) (text string, changed bool) {
 	call := *c
 	var catch panics.Catcher
-	catch.Try(func() { text, changed = g.Settle(context.WithoutCancel(x.ctx), &call, &r) })
+	catch.Try(func() { text, changed = g.Settle(x.scene(context.WithoutCancel(x.ctx)), &call, &r) })
 	if p := catch.Recovered(); p != nil {
 		x.agent.cfg.Logger.Error("a guard panicked", "run", x.id, "tool", c.Tool, "panic", p.Value, "stack", string(p.Stack))
 		return schema.DeniedText("a check of this call's result failed, so the output is withheld; the call did run"), true

@@ -161,7 +161,7 @@ func TestC07ReadOutputIsTakenOver(t *testing.T) {
 			return nil
 		}
 		host, err := loop.NewHost(loop.HostConfig{
-			Config: loop.Config{Bus: b},
+			Config: loop.Config{Bus: b, Principal: somebody()},
 			Find:   func(string) (schema.AgentSpec, bool) { return h.cfg.Agent, true },
 			Equip:  func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) { return h, h.bus, nil },
 		})

@@ -9,9 +9,6 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// errParked ends the work on a run that waits for nothing but other runs, or for a message. It holds no slot meanwhile.
-var errParked = errors.New("the run is parked: it waits for other agents or for a message")
-
 // nursery keeps track of the calls of one turn that are runs of their own, so that the turn can be left when nothing
 // else of it is under way. A nil nursery is that of an owner who stays.
 //
@@ -22,19 +19,20 @@ type nursery struct {
 	sent       map[int]schema.SentCall // that stand in a sent fact
 	placed     map[int]schema.SentCall // that go on without this process
 	dispatches int                     // sent facts of the turn
+	asking     map[int]int             // that wait for a verdict: the number of the question
 	open       map[int]bool            // calls of any queue that have not arrived
 	started    map[int]bool            // of open: a dispatch waits for the result
 	news       chan schema.SentCall
 	leave      chan struct{}
 }
 
-// newNursery returns nil when the turn calls no agent, or its owner has no message to give back.
+// newNursery returns nil when the turn waits for nobody, or its owner has no message to give back.
 func (x *exchange) newNursery(t *schema.Turn) (*nursery, error) {
-	if !x.resumed || !callsAgents(t) {
+	if !x.resumed || !waits(t) {
 		return nil, nil
 	}
 	n := &nursery{
-		x: x, turn: t, sent: map[int]schema.SentCall{}, placed: map[int]schema.SentCall{}, open: map[int]bool{}, started: map[int]bool{},
+		x: x, turn: t, sent: map[int]schema.SentCall{}, placed: map[int]schema.SentCall{}, asking: map[int]int{}, open: map[int]bool{}, started: map[int]bool{},
 		news: make(chan schema.SentCall, 4*len(t.Calls)), leave: make(chan struct{}),
 	}
 	if !x.resuming {
@@ -58,6 +56,9 @@ func (x *exchange) newNursery(t *schema.Turn) (*nursery, error) {
 	}
 	return n, nil
 }
+
+// waits tells whether the turn has calls that can wait for days: of agents, or those that a person is asked about.
+func waits(t *schema.Turn) bool { return callsAgents(t) || asks(t) }
 
 func callsAgents(t *schema.Turn) bool {
 	for i := range t.Calls {
@@ -98,6 +99,20 @@ func (n *nursery) attach(i int, d *schema.Dispatch) {
 	}
 }
 
+// asks notes that call i waits for the verdict on question k.
+func (n *nursery) asks(i, k int) {
+	if n != nil {
+		n.open[i], n.asking[i] = true, k
+	}
+}
+
+// answered notes that call i does not wait for a verdict any more.
+func (n *nursery) answered(i int) {
+	if n != nil {
+		delete(n.asking, i)
+	}
+}
+
 func (n *nursery) arrived(i int) {
 	if n != nil {
 		delete(n.open, i)
@@ -117,7 +132,8 @@ func (n *nursery) idle() bool {
 		return false
 	}
 	for i := range n.open {
-		if _, ok := n.placed[i]; !ok {
+		_, placed := n.placed[i]
+		if _, asks := n.asking[i]; !placed && !asks {
 			return false
 		}
 	}
@@ -135,14 +151,23 @@ func (n *nursery) park() error {
 		return err
 	}
 	p := &parking{says: x.state.Says()}
+	for i, k := range n.asking {
+		p.await = append(p.await, schema.VerdictKey(n.turn.N, i, k))
+		if ask, _ := x.state.Ask(n.turn.N, i); ask != nil {
+			p.earlier(time.UnixMilli(ask.ExpiresMS))
+		}
+	}
 	for i := range n.open {
+		if _, asks := n.asking[i]; asks {
+			continue
+		}
 		p.await = append(p.await, schema.ResultKey(n.turn.N, i, schema.QueueAgents))
 		if s := n.placed[i]; s.Seq > 0 { // a child that was stopped ends without being reminded
 			p.earlier(time.UnixMilli(s.DeadlineMS))
 		}
 	}
 	x.parked = p
-	return errParked
+	return ErrParked
 }
 
 // writeSent writes the next dispatch of the turn: what no dispatch names yet.
@@ -184,10 +209,14 @@ func (r *Run) parkedTaken() schema.Taken {
 	return schema.Taken{Act: schema.TakenParked, At: r.parked.at, Await: await}
 }
 
-// waited is how long a settled turn waited for agents alone: that time counts against no limit of the exchange.
+// waited is how long a settled turn waited for agents or people alone: that time counts against no limit of the exchange.
 func (x *exchange) waited(t *schema.Turn) time.Duration {
 	busy, last := t.EndedMS, int64(0)
 	for i := range t.Calls {
+		if at := x.askedUntil(t, i); at > 0 {
+			last = max(last, at)
+			continue
+		}
 		r := x.state.Result(t.N, i)
 		switch {
 		case r == nil:
@@ -200,9 +229,30 @@ func (x *exchange) waited(t *schema.Turn) time.Duration {
 	return time.Duration(max(0, last-busy)) * time.Millisecond
 }
 
-// excuse moves the end of the wall clock by what a turn waited for agents.
+// askedUntil returns when the waiting for people about call i was over, in Unix milliseconds: when it was published or
+// refused, or now. 0: nobody was asked.
+func (x *exchange) askedUntil(t *schema.Turn, i int) int64 {
+	if t.Calls[i].Decision.Action != schema.ActionAsk {
+		return 0
+	}
+	switch r := x.state.Result(t.N, i); {
+	case r == nil:
+		return nowMS()
+	case r.StartedMS > 0:
+		return r.StartedMS - r.QueuedMS
+	default:
+		_, k := x.state.Ask(t.N, i)
+		v := x.state.Verdict(t.N, i, k)
+		if v == nil {
+			return r.EndedMS
+		}
+		return max(r.EndedMS, min(v.AtMS, nowMS())) // whoever decides sets the time
+	}
+}
+
+// excuse moves the end of the wall clock by what a turn waited for agents or people.
 func (x *exchange) excuse(t *schema.Turn) {
-	if !x.until.IsZero() && callsAgents(t) {
+	if !x.until.IsZero() && waits(t) {
 		x.until = x.until.Add(x.waited(t))
 	}
 }

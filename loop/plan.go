@@ -2,7 +2,9 @@ package loop
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/sourcegraph/conc/panics"
 
@@ -27,7 +29,7 @@ func (x *exchange) plan(t *schema.Turn, raw []schema.RawCall, tools []schema.Too
 	}
 	fit(t)
 	for i := range t.Calls {
-		if c := &t.Calls[i]; c.Decision.Action != schema.ActionAllow {
+		if c := &t.Calls[i]; !mayRun(c) {
 			c.Queue = schema.QueueNone
 		}
 	}
@@ -41,7 +43,7 @@ func (x *exchange) decide(c *schema.TurnCall, tools []schema.Tool) {
 		c.Decision = invalid(err)
 		return
 	}
-	c.Queue, c.Effect, c.Idempotent, c.TimeoutMS, c.Digest = tool.Queue, tool.Effect, tool.Idempotent, tool.TimeoutMS, tool.Digest
+	x.equip(c, tool)
 	c.WithinMS = max(0, x.agent.cfg.Agent.Parallel.TimeoutMS)
 	if c.Queue == schema.QueueAgents {
 		c.WithinMS = cmp.Or(c.WithinMS, c.TimeoutMS, childWithin.Milliseconds())
@@ -54,6 +56,29 @@ func (x *exchange) decide(c *schema.TurnCall, tools []schema.Tool) {
 		return
 	}
 	x.askGuards(c, tool)
+}
+
+// equip fills in what is known of the call's tool, and what the agent's file sets about it.
+func (x *exchange) equip(c *schema.TurnCall, tool *schema.Tool) {
+	c.Target, c.Source, c.Queue, c.Effect, c.Idempotent = tool.Target, tool.Source, tool.Queue, tool.Effect, tool.Idempotent
+	c.TimeoutMS, c.Digest = tool.TimeoutMS, tool.Digest
+	g := x.agent.cfg.Agent.Governance
+	if g == nil {
+		return
+	}
+	name := cmp.Or(c.Target, c.Tool)
+	c.Aborts = schema.MatchesTool(g.AbortOn, c.Queue, name)
+	if set := g.Setting(c.Queue, name); set != nil {
+		c.Idempotent = c.Idempotent && !set.Once
+		if set.TimeoutMS > 0 && (c.TimeoutMS <= 0 || set.TimeoutMS < c.TimeoutMS) {
+			c.TimeoutMS = set.TimeoutMS
+		}
+	}
+}
+
+// mayRun tells whether a call runs, be it after a verdict.
+func mayRun(c *schema.TurnCall) bool {
+	return c.Decision.Action == schema.ActionAllow || c.Decision.Action == schema.ActionAsk
 }
 
 // check validates what a call would be published with.
@@ -96,11 +121,19 @@ func invalid(e *schema.Error) schema.Decision {
 	return schema.Decision{Action: schema.ActionInvalid, Rule: "structure", Type: e.Type, Text: e.Message}
 }
 
-// askGuards asks the guards in their order; the first decision other than to go on wins.
+// askGuards asks the guards in their order; the first decision other than to go on wins, but a later refusal is heard
+// where a person would be asked. The principal's authority has the last word.
 func (x *exchange) askGuards(c *schema.TurnCall, tool *schema.Tool) {
+	c.Decision = schema.Decision{Action: schema.ActionAllow}
 	for _, g := range x.agent.cfg.Guards {
 		args := c.Args
-		if d := x.askGuard(g, c); d.Action != "" && d.Action != schema.ActionAllow {
+		switch d := x.askGuard(g, c); d.Action {
+		case "", schema.ActionAllow:
+		case schema.ActionAsk:
+			if c.Decision.Action != schema.ActionAsk {
+				c.Decision = d
+			}
+		default:
 			c.Decision = d
 			return
 		}
@@ -116,18 +149,48 @@ func (x *exchange) askGuards(c *schema.TurnCall, tool *schema.Tool) {
 			return
 		}
 	}
-	c.Decision = schema.Decision{Action: schema.ActionAllow}
+	if d, ok := x.permitted(c); !ok {
+		c.Decision = d
+	}
+}
+
+// permitted tells whether the authority of the run's principal allows the call; if not, d is the denial.
+func (x *exchange) permitted(c *schema.TurnCall) (d schema.Decision, ok bool) {
+	if isReadOutput(c.Tool, c.Queue) { // of what the run has got already
+		return d, true
+	}
+	p := x.agent.cfg.Principal
+	why := schema.Permits(p.Scopes, schema.Scoped{
+		Queue: c.Queue, Tool: cmp.Or(c.Target, c.Tool), Effect: c.Effect, Tenant: p.Tenant,
+	}, time.Now())
+	return schema.Decision{Action: schema.ActionDeny, Rule: "authority", Text: why}, why == ""
 }
 
 // askGuard asks one guard about a copy, of which only what a guard may change is taken over.
-func (x *exchange) askGuard(g Guard, c *schema.TurnCall) (d schema.Decision) {
+func (x *exchange) askGuard(g Guard, c *schema.TurnCall) schema.Decision {
 	seen := *c
+	d := x.protect(c, func() schema.Decision { return g.Decide(x.scene(x.stop.calls), &seen) })
+	c.Args, c.Bound = seen.Args, seen.Bound
+	return d
+}
+
+// protect makes a denial of a panic.
+func (x *exchange) protect(c *schema.TurnCall, decide func() schema.Decision) (d schema.Decision) {
 	var catch panics.Catcher
-	catch.Try(func() { d = g.Decide(x.stop.calls, &seen) })
+	catch.Try(func() { d = decide() })
 	if p := catch.Recovered(); p != nil {
 		x.agent.cfg.Logger.Error("a guard panicked", "run", x.id, "tool", c.Tool, "panic", p.Value, "stack", string(p.Stack))
 		return schema.Decision{Action: schema.ActionDeny, Rule: "guard_panic", Text: "a check of this call failed, so it did not run"}
 	}
-	c.Args, c.Bound = seen.Args, seen.Bound
 	return d
+}
+
+// scene returns ctx with what guards may want to know of the run.
+func (x *exchange) scene(ctx context.Context) context.Context {
+	spec := &x.agent.cfg.Agent
+	s := schema.Scene{Run: x.id, Agent: spec.ID, Principal: x.agent.cfg.Principal, Depth: x.open.Depth}
+	if spec.Governance != nil {
+		s.Environment = spec.Governance.Environment
+	}
+	return schema.WithScene(ctx, s)
 }

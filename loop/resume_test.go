@@ -36,7 +36,7 @@ func (s *scatter) Generate(ctx context.Context, req *model.Request) (*model.Resp
 func (s *scatter) host(t *testing.T, steps int) *loop.Host {
 	t.Helper()
 	host, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: &mortal{Bus: s.bus, left: steps}},
+		Config: loop.Config{Bus: &mortal{Bus: s.bus, left: steps}, Principal: somebody()},
 		Find:   func(string) (schema.AgentSpec, bool) { return s.cfg.Agent, true },
 		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) {
 			return s, s.bus, nil

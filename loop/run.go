@@ -36,6 +36,8 @@ type Run struct {
 	resumed bool            // taken over: facts of earlier owners may be there
 	yield   <-chan struct{} // closed when the run shall be handed back; nil: never
 
+	verdicts chan struct{} // buffered 1: a verdict was heard
+
 	stopped, lost chan struct{} // closed when a stop, and when a newer owner or a close is heard
 	heardStop     sync.Once
 	heardLost     sync.Once
@@ -59,7 +61,7 @@ func (r *Run) Say(ctx context.Context, text string) (schema.Answer, error) {
 	if ctx.Err() != nil {
 		return schema.Answer{}, r.errorf("say", context.Cause(ctx))
 	}
-	k, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: schema.NewID()})
+	k, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: r.hookedPrompt(ctx, text), Source: schema.NewID()})
 	if err != nil {
 		return schema.Answer{}, err
 	}
@@ -80,7 +82,7 @@ func (r *Run) Tell(ctx context.Context, text string) error {
 	if ctx.Err() != nil {
 		return r.errorf("say", context.Cause(ctx))
 	}
-	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: schema.NewID()})
+	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: r.hookedPrompt(ctx, text), Source: schema.NewID()})
 	return err
 }
 
@@ -119,12 +121,18 @@ func (r *Run) tell(ctx context.Context, s schema.Say) (int, error) {
 	}
 }
 
-// heard takes a fact from the journal's watch. Others than ctl, say and close are left alone: results come from the
+// heard takes a fact from the journal's watch. Others than ctl, say, verdict and close are left alone: results come from the
 // dispatch, so that they enter the memory in order and behind the guards.
 func (r *Run) heard(f schema.Fact) {
 	switch f.Key.Kind {
 	case schema.KindSay:
 		r.apply(f)
+	case schema.KindVerdict:
+		r.apply(f)
+		select {
+		case r.verdicts <- struct{}{}:
+		default:
+		}
 	case schema.KindClose:
 		r.apply(f)
 		r.heardLost.Do(func() { close(r.lost) })

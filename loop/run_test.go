@@ -23,7 +23,7 @@ import (
 func TestNewNamesAllThatIsMissing(t *testing.T) {
 	t.Parallel()
 	_, err := loop.New(loop.Config{Guards: []loop.Guard{nil}, Instance: "a b"})
-	for _, want := range []string{"Agent.ID", "Model", "Journal", "Dispatcher", "guard", "Instance"} {
+	for _, want := range []string{"Agent.ID", "Principal.ID", "Principal.Scopes", "Model", "Journal", "Dispatcher", "guard", "Instance"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %s", err, want)
 		}

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -109,7 +110,9 @@ func (x *exchange) consult(ctx context.Context, n int, tools []schema.Tool) (rep
 func (x *exchange) askTurn(ctx context.Context, n int, tools []schema.Tool) (r reply) {
 	req, said := x.request(n, tools)
 	r.said, r.started = said, nowMS()
-	r.resp, r.err = x.ask(ctx, req)
+	if r.err = x.hookRequest(ctx, req); r.err == nil {
+		r.resp, r.err = x.ask(ctx, req)
+	}
 	return r
 }
 
@@ -144,6 +147,8 @@ func (x *exchange) conclude(t *schema.Turn, limit schema.Reason) (*schema.Answer
 		return x.finish(t.Text, limit, x.limitText(limit))
 	case t.Finish == schema.FinishRefused:
 		return x.finish(t.Text, schema.ReasonRefused, "the model or its provider refused to answer")
+	case x.aborts(t) != "":
+		return x.finish("", schema.ReasonAborted, x.aborts(t))
 	case len(t.Calls) > 0:
 		if !x.agent.cfg.NoLimits {
 			x.tally.add(t, x.state)
@@ -153,6 +158,22 @@ func (x *exchange) conclude(t *schema.Turn, limit schema.Reason) (*schema.Answer
 		return x.finish(t.Text, schema.ReasonDone, "the answer was cut by the model's output limit")
 	}
 	return x.finish(t.Text, schema.ReasonDone, "")
+}
+
+// aborts says which call of a settled turn ends the run by its failure, "" when none does.
+func (x *exchange) aborts(t *schema.Turn) string {
+	for i := range t.Calls {
+		r := x.state.Result(t.N, i)
+		if r == nil || r.Error == nil || !t.Calls[i].Aborts && !r.Aborts {
+			continue
+		}
+		switch r.Error.Type {
+		case schema.Denied, schema.InvalidArguments, schema.UnknownTool: // it is not the tool that failed
+		default:
+			return fmt.Sprintf("the tool %s failed, which ends the run: %s", t.Calls[i].Tool, r.Error.Message)
+		}
+	}
+	return ""
 }
 
 // failed ends the exchange after a turn without an answer of the model; when the wall clock cut it, the exchange goes

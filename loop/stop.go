@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/sourcegraph/conc"
 
@@ -13,12 +14,14 @@ import (
 // stopper turns the end of the caller's context, and what is heard of the run, into the end of an exchange's work.
 // A stop is durable before the first call is cancelled: first the slot, then the context.
 //
+//	caller's ctx ends, only people are waited for ───────► model ends; another process can go on
 //	caller's ctx ends ── write stop slot ──┐
 //	stop slot heard ───────────────────────┴─► calls end ─► model ends
 //	newer owner or close heard ──────────────────────────► model ends; running calls are the new owner's
 //	handed back ──────────────────────────────────────────► model ends
 type stopper struct {
 	run    *Run
+	idle   *atomic.Bool // the exchange waits for nothing but people
 	calls  context.Context
 	model  context.Context
 	done   chan struct{}
@@ -29,8 +32,8 @@ type stopper struct {
 	why error // read after wg.Wait
 }
 
-func (r *Run) watchStop(ctx context.Context) *stopper {
-	s := &stopper{run: r, done: make(chan struct{})}
+func (r *Run) watchStop(ctx context.Context, idle *atomic.Bool) *stopper {
+	s := &stopper{run: r, idle: idle, done: make(chan struct{})}
 	s.calls, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.model, s.lose = context.WithCancelCause(s.calls)
 	select {
@@ -58,6 +61,10 @@ func (s *stopper) watch(ctx context.Context) {
 			s.halt(ErrStopped)
 			return
 		case <-ctx.Done():
+			if s.idle.Load() {
+				s.lose(ErrParked)
+				return
+			}
 			s.halt(s.run.writeStop(ctx))
 			return
 		}

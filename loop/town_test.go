@@ -175,7 +175,7 @@ func (w *town) Generate(_ context.Context, req *model.Request) (*model.Response,
 func (w *town) take(t *testing.T, p *process, m schema.RunMessage) schema.Taken {
 	t.Helper()
 	host, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: p},
+		Config: loop.Config{Bus: p, Principal: somebody()},
 		Find: func(name string) (schema.AgentSpec, bool) {
 			spec := w.cfg.Agent
 			spec.ID = name

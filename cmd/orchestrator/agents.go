@@ -62,6 +62,7 @@ type agentFlags struct {
 	Quiet  bool   `short:"q" xor:"format" help:"Print answers only."`
 	showFlags
 	placeFlags
+	principalFlags
 }
 
 const maxWorkers = 64 // processes that one command may start
@@ -89,6 +90,7 @@ type desk struct {
 	registry loop.Registry
 	agent    *loop.Agent
 	record   recorder
+	acts     schema.Principal // on whose behalf
 }
 
 // open reads the agent file, opens the session and waits for the agent's tools. What is wrong with the command line,
@@ -98,6 +100,9 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	model, err := f.load(d)
 	if err != nil {
 		return nil, cli.Usagef("%w", err)
+	}
+	if d.acts, err = f.principal(d.spec); err != nil {
+		return nil, err
 	}
 	if d.record, err = newRecorder(f.Record); err != nil {
 		return nil, cli.Usagef("%w", err)
@@ -151,7 +156,7 @@ func (d *desk) employ(ctx context.Context, app *cli.App, model loop.Model) (err 
 	d.registry = selection
 	d.agent, err = loop.New(loop.Config{
 		Agent: d.spec, Model: model, Bus: d.session.Bus, Registry: d.registry, Events: d.view.Event,
-		Principal: localUser(), Instance: d.session.Bus.Instance(), Logger: app.Log,
+		Principal: d.acts, Instance: d.session.Bus.Instance(), Logger: app.Log,
 	})
 	return err
 }

@@ -67,7 +67,7 @@ func (d *demo) play(ctx context.Context, app *cli.App) error {
 	}
 	agent, err := loop.New(loop.Config{
 		Agent: story.spec, Model: story, Bus: d.session.Bus, Registry: selection, Events: d.event,
-		Principal: localUser(), Instance: d.session.Bus.Instance(), Logger: app.Log,
+		Principal: schema.Principal{ID: localUser(), Scopes: fileScopes(story.spec)}, Instance: d.session.Bus.Instance(), Logger: app.Log,
 	})
 	if err != nil {
 		return err

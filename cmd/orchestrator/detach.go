@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -45,6 +46,10 @@ func (c *RunCmd) detach(ctx context.Context, app *cli.App, task string) error {
 		}
 		agent = spec.ID
 	}
+	acts := schema.Principal{ID: cmp.Or(c.As, localUser()), Tenant: c.Tenant, Scopes: c.Scope} // without scopes: whoever takes the run decides
+	if err := schema.CheckScopes(acts.Scopes); err != nil {
+		return cli.Usagef("--scope: %w", err)
+	}
 	s, err := c.Open(ctx, app)
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
@@ -54,7 +59,7 @@ func (c *RunCmd) detach(ctx context.Context, app *cli.App, task string) error {
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
-	call := &schema.Call{Run: schema.NewID(), Tool: agent, Args: schema.JSONText(args), Principal: localUser()}
+	call := &schema.Call{Run: schema.NewID(), Tool: agent, Args: schema.JSONText(args), Principal: acts}
 	if err := s.Bus.StartRun(ctx, call); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}

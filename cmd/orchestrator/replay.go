@@ -70,7 +70,7 @@ func (c *ReplayCmd) Run(ctx context.Context, app *cli.App) error {
 	job := &replayJob{
 		list: list, parallel: c.Parallel, report: newReplayReport(app, c.JSON, len(list)),
 		player: &playback.Player{
-			Bus: s.Bus, Model: replay.New(list...), Queue: c.Queue, Principal: localUser(), Instance: app.Instance, Logger: app.Log,
+			Bus: s.Bus, Model: replay.New(list...), Queue: c.Queue, Principal: schema.Principal{ID: localUser(), Scopes: everyTool()}, Instance: app.Instance, Logger: app.Log,
 		},
 	}
 	job.run(ctx)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
 	"github.com/jetcrew/jetcrew/cmd/internal/session"
 	"github.com/jetcrew/jetcrew/loop"
+	"github.com/jetcrew/jetcrew/schema"
 	"github.com/jetcrew/jetcrew/tracing"
 )
 
@@ -20,6 +22,7 @@ type ServeCmd struct {
 	Slots int           `default:"16" placeholder:"N" help:"Runs at once (16)."`
 	Drain time.Duration `default:"20s" help:"After a signal, how long the tool calls of this process's runs may take to settle before others get the runs all the same."`
 	placeFlags
+	principalFlags
 }
 
 // maxHosted is how many runs one process may work on at once.
@@ -61,10 +64,26 @@ func (c *ServeCmd) Run(ctx context.Context, app *cli.App) error {
 	return nil
 }
 
+// admit returns on whose behalf a run acts: whom its message names, and otherwise what the flags say. Who states no
+// authority has that of the agent's file.
+func (c *ServeCmd) admit(call *schema.Call, spec schema.AgentSpec) (schema.Principal, error) {
+	p := call.Principal
+	if p.ID == "" {
+		p.ID, p.Tenant = cmp.Or(c.As, anyone), cmp.Or(p.Tenant, c.Tenant)
+	}
+	if len(p.Scopes) == 0 {
+		p.Scopes = c.Scope
+	}
+	if len(p.Scopes) == 0 {
+		p.Scopes = fileScopes(spec)
+	}
+	return p, nil
+}
+
 func (c *ServeCmd) serve(ctx context.Context, app *cli.App, at *session.Session, s *staff) error {
 	s.bus = at.Bus
 	host, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: at.Bus, Instance: at.Bus.Instance(), Logger: app.Log}, Find: s.find, Equip: s.equip,
+		Config: loop.Config{Bus: at.Bus, Instance: at.Bus.Instance(), Logger: app.Log}, Find: s.find, Equip: s.equip, Admit: c.admit,
 	})
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/user"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -195,7 +194,8 @@ func (c *ToolsCallCmd) Run(ctx context.Context, app *cli.App) error {
 	if bad := schema.NewValidator().Check(&tool, args); bad != nil {
 		return cli.Usagef("tools call: %s: %s", tool.Name, bad.Message)
 	}
-	r, err := s.Bus.Invoke(ctx, tool, args, localUser(), c.Timeout)
+	p := schema.Principal{ID: localUser(), Scopes: []string{schema.ScopeTool + ":" + tool.Queue + "/" + tool.Name}}
+	r, err := s.Bus.Invoke(ctx, tool, args, p, c.Timeout)
 	if err != nil {
 		return fmt.Errorf("tools %w", err)
 	}
@@ -262,13 +262,4 @@ func (c *ToolsCallCmd) printOutput(app *cli.App, text string) {
 		text = view.Clean(text)
 	}
 	fmt.Fprintln(app.Out, strings.TrimSuffix(text, "\n"))
-}
-
-// localUser is the principal on whose behalf a command acts.
-func localUser() schema.Principal {
-	u, err := user.Current()
-	if err != nil {
-		return schema.Principal{ID: "local"}
-	}
-	return schema.Principal{ID: u.Username}
 }

@@ -31,7 +31,7 @@ func main() {
 	check(tools.Wait(ctx, 5*time.Second))
 	a, err := loop.New(loop.Config{
 		Agent: schema.AgentSpec{ID: "clerk", Instructions: "You answer questions about orders.", Limits: schema.DefaultLimits()},
-		Model: llm, Bus: b, Registry: tools,
+		Model: llm, Bus: b, Registry: tools, Principal: schema.Principal{ID: "clerk", Scopes: []string{"tool:orders/*"}},
 	})
 	check(err)
 	answer, err := a.Run(ctx, strings.Join(os.Args[1:], " "))

@@ -23,6 +23,10 @@ type Bus struct {
 	Refuse func(run string, key schema.Key, payload schema.Encodable) error
 	// Broken, if not nil, is asked before each Dispatch; its error is returned and the call does not run.
 	Broken func(call *schema.Call) error
+	// Alter, if not nil, changes results before they are recorded.
+	Alter func(r *schema.Result, call *schema.Call)
+	// Deaf keeps watches from hearing anything.
+	Deaf bool
 
 	mu    sync.Mutex
 	seq   uint64
@@ -68,7 +72,9 @@ func (b *Bus) Append(ctx context.Context, run string, key schema.Key, payload sc
 		return 0, err
 	}
 	for _, w := range watches {
-		w.hear(f)
+		if !b.Deaf {
+			w.hear(f)
+		}
 	}
 	return f.Seq, nil
 }
@@ -91,7 +97,7 @@ func (b *Bus) store(f schema.Fact, unless schema.Key) (schema.Fact, []*watch, er
 	b.runs[f.Run] = append(b.runs[f.Run], f)
 	var watches []*watch
 	switch f.Key.Kind {
-	case schema.KindCtl, schema.KindSay, schema.KindClose:
+	case schema.KindCtl, schema.KindSay, schema.KindVerdict, schema.KindClose:
 		for w := range b.heard[f.Run] {
 			watches = append(watches, w)
 		}

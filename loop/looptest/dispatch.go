@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jetcrew/jetcrew/loop"
@@ -31,6 +32,7 @@ func (b *Bus) Tool(def schema.Tool, run func(context.Context, *schema.Call) (str
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.tools = slices.DeleteFunc(b.tools, func(t tool) bool { return t.Name == def.Name })
 	b.tools = append(b.tools, tool{def.WithDigest(), run})
 }
 
@@ -73,6 +75,9 @@ func (b *Bus) dispatch(ctx context.Context, call *schema.Call, queue string, wit
 		}
 	}
 	r := b.run(ctx, call, queue, within)
+	if b.Alter != nil {
+		b.Alter(&r, call)
+	}
 	key := call.ResultKey(queue)
 	_, err := b.Append(context.WithoutCancel(ctx), call.Run, key, &r, schema.Key{})
 	if errors.Is(err, schema.ErrExists) && b.Fact(call.Run, key, &r) {

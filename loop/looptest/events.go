@@ -80,12 +80,12 @@ type checker struct {
 // moves are the events that lead from one state to another.
 var moves = map[string]map[loop.EventType]string{
 	"":        {loop.EventRunStart: "run"},
-	"run":     {loop.EventStepStart: "step", loop.EventError: "run", loop.EventRunEnd: "over"},
+	"run":     {loop.EventStepStart: "step", loop.EventFinalOutput: "run", loop.EventError: "run", loop.EventRunEnd: "over"},
 	"step":    {loop.EventCompactionStart: "compact", loop.EventModelRequest: "model", loop.EventError: "step", loop.EventFinalOutput: "step", loop.EventStepEnd: "run"},
 	"compact": {loop.EventModelRetry: "compact", loop.EventCompactionEnd: "step"},
 	"model":   {loop.EventModelRetry: "model", loop.EventModelDelta: "model", loop.EventModelResponse: "calls"},
 	"calls": {
-		loop.EventToolCall: "calls", loop.EventToolProgress: "calls", loop.EventToolSettled: "calls", loop.EventToolResult: "calls",
+		loop.EventToolCall: "calls", loop.EventApprovalRequested: "calls", loop.EventApprovalSettled: "calls", loop.EventToolProgress: "calls", loop.EventToolSettled: "calls", loop.EventToolResult: "calls",
 		loop.EventCompactionStart: "compact", loop.EventError: "step", loop.EventFinalOutput: "step", loop.EventStepEnd: "run",
 	},
 }

@@ -33,8 +33,8 @@ func (r *Run) Apply(f schema.Fact) error {
 // kept tells whether memory uses facts of this kind.
 func kept(k schema.Kind) bool {
 	switch k {
-	case schema.KindOpen, schema.KindCtl, schema.KindSay, schema.KindTurn, schema.KindResult, schema.KindView,
-		schema.KindFold, schema.KindAnswer, schema.KindClose:
+	case schema.KindOpen, schema.KindCtl, schema.KindSay, schema.KindTurn, schema.KindAsk, schema.KindVerdict,
+		schema.KindResult, schema.KindView, schema.KindFold, schema.KindAnswer, schema.KindClose:
 		return true
 	}
 	return false
@@ -50,6 +50,10 @@ func decode(f schema.Fact) (schema.Encodable, error) {
 		return decodeSay(f)
 	case schema.KindTurn:
 		return decodeInto(f, new(schema.Turn))
+	case schema.KindAsk:
+		return decodeInto(f, new(schema.Ask))
+	case schema.KindVerdict:
+		return decodeVerdict(f)
 	case schema.KindResult:
 		return decodeResult(f)
 	case schema.KindView:
@@ -82,6 +86,16 @@ func decodeSay(f schema.Fact) (schema.Encodable, error) {
 		s.Role = schema.RoleUser
 	}
 	return s, nil
+}
+
+// decodeVerdict makes a refusal of what cannot be read: its key is taken, and nobody has approved anything.
+func decodeVerdict(f schema.Fact) (schema.Encodable, error) {
+	v := new(schema.Verdict)
+	if err := schema.Decode(f.Data, v); err != nil {
+		return &schema.Verdict{Decision: schema.VerdictDeny, Why: "the verdict on this call could not be read"}, err
+	}
+	v.Why = schema.CleanText(v.Why)
+	return v, nil
 }
 
 func decodeFold(f schema.Fact) (schema.Encodable, error) {

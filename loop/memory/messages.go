@@ -100,10 +100,23 @@ func (b *prompt) instructions() {
 func (b *prompt) sayUpTo(k int) {
 	for b.said < min(k, b.run.says) {
 		b.said++
-		if s := lookup[schema.Say](b.run, schema.SayKey(b.said)); b.seen.fresh(s) {
+		if s := lookup[schema.Say](b.run, schema.SayKey(b.said)); b.seen.fresh(s) && !b.run.blocked(b.said) {
 			b.msgs = append(b.msgs, schema.Message{Role: s.Role, Text: s.Text})
 		}
 	}
+}
+
+// blocked tells whether message k was refused by a hook: no model reads it. It wants r.mu held.
+func (r *Run) blocked(k int) bool {
+	before := 0
+	for n := 1; n <= r.answers; n++ {
+		a := lookup[schema.Answer](r, schema.AnswerKey(n))
+		if k > before && k <= a.Say {
+			return a.Reason == schema.ReasonBlocked
+		}
+		before = max(before, a.Say)
+	}
+	return false
 }
 
 // round adds turn n with its results; false: a call of it is open, nothing was added.

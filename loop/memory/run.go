@@ -80,6 +80,19 @@ func (r *Run) Closed() *schema.Close { return get[schema.Close](r, schema.CloseK
 // View returns what memory shows instead of the output of call i of turn n, nil when it shows that.
 func (r *Run) View(n, i int) *schema.View { return get[schema.View](r, schema.ViewKey(n, i)) }
 
+// Ask returns the question that counts of call i of turn n, the last one, and its number; nil and 0 when nobody was asked.
+func (r *Run) Ask(n, i int) (*schema.Ask, int) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	k := r.advance(0, func(k int) schema.Key { return schema.AskKey(n, i, k) })
+	return lookup[schema.Ask](r, schema.AskKey(n, i, k)), k
+}
+
+// Verdict returns the decision on question k about call i of turn n, nil while there is none.
+func (r *Run) Verdict(n, i, k int) *schema.Verdict {
+	return get[schema.Verdict](r, schema.VerdictKey(n, i, k))
+}
+
 // Gaps tells whether the middle of an output was left out and can be read.
 func (r *Run) Gaps() bool {
 	r.mu.RLock()

@@ -164,7 +164,7 @@ func playOrchestrator(ctx context.Context) error {
 	defer b.Close()
 	registry := b.Select("*", schema.QueueAgents+"/"+toolChild)
 	h, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: b, Logger: slog.Default()},
+		Config: loop.Config{Bus: b, Logger: slog.Default(), Principal: schema.Principal{ID: "local", Scopes: []string{"tool:*", "tool:agents/*"}}},
 		Find: func(name string) (schema.AgentSpec, bool) {
 			return spec(name), name == agent || name == toolChild
 		},

@@ -60,6 +60,9 @@ func fleet(t *replay.Transcript, changed map[[2]int]string) *looptest.Bus {
 	return b
 }
 
+// anybody may call the recorded tools.
+var anybody = schema.Principal{ID: "tester", Scopes: []string{"tool:*"}}
+
 func play(t *testing.T, p playback.Player, tr *replay.Transcript) *playback.Outcome {
 	t.Helper()
 	p.Queue = "mock"
@@ -76,7 +79,7 @@ func play(t *testing.T, p playback.Player, tr *replay.Transcript) *playback.Outc
 func TestPlayAsRecorded(t *testing.T) {
 	t.Parallel()
 	tr := load(t, conversation)
-	o := play(t, playback.Player{Bus: fleet(tr, nil)}, tr)
+	o := play(t, playback.Player{Principal: anybody, Bus: fleet(tr, nil)}, tr)
 	if len(o.Differences) > 0 || o.Turns != 3 || o.Calls != 3 {
 		t.Errorf("%+v", o)
 	}
@@ -87,7 +90,7 @@ func TestPlayAsRecorded(t *testing.T) {
 	if got := o.Recorded.Calls(1)[0].Args; got != `{"zone": 1}` {
 		t.Errorf("recorded arguments %s, want them as the model wrote them", got)
 	}
-	again := play(t, playback.Player{Bus: fleet(&o.Recorded, nil)}, &o.Recorded)
+	again := play(t, playback.Player{Principal: anybody, Bus: fleet(&o.Recorded, nil)}, &o.Recorded)
 	if len(again.Differences) > 0 {
 		t.Errorf("the recording replays otherwise: %+v", again.Differences)
 	}
@@ -108,7 +111,7 @@ func TestPlaySmallTranscripts(t *testing.T) {
 		if list[i].ID == "failures" {
 			continue // its failing tool wants a mock that knows recorded errors
 		}
-		if o := play(t, playback.Player{Bus: fleet(&list[i], nil)}, &list[i]); len(o.Differences) > 0 {
+		if o := play(t, playback.Player{Principal: anybody, Bus: fleet(&list[i], nil)}, &list[i]); len(o.Differences) > 0 {
 			t.Errorf("%s: %+v", list[i].ID, o.Differences)
 		}
 	}
@@ -156,7 +159,7 @@ func TestPlayFindsDifferences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := playback.Player{Bus: fleet(tr, c.changed)}
+			p := playback.Player{Principal: anybody, Bus: fleet(tr, c.changed)}
 			if c.model != nil {
 				p.Model = c.model(tr)
 			}
@@ -185,7 +188,7 @@ func TestPlayWithoutABus(t *testing.T) {
 	tr := load(t, conversation)
 	b := fleet(tr, nil)
 	b.Broken = func(*schema.Call) error { return errors.New("the wire is cut") }
-	p := playback.Player{Bus: b, Model: replay.New(*tr), Queue: "mock"}
+	p := playback.Player{Principal: anybody, Bus: b, Model: replay.New(*tr), Queue: "mock"}
 	if _, err := p.Play(t.Context(), tr); err == nil || !strings.Contains(err.Error(), "the wire is cut") {
 		t.Errorf("error %v", err)
 	}
