@@ -75,7 +75,7 @@ func (r *Run) open(ctx context.Context) error {
 	spec := &a.cfg.Agent
 	ctx, r.span = r.startSpan(ctx, spec)
 	open := &schema.Open{
-		Kind: schema.RunAgent, Agent: spec, Principal: a.cfg.Principal, Trace: tracing.TraceMap(ctx), AtMS: nowMS(),
+		Kind: schema.RunAgent, Agent: spec, Chain: a.cfg.Chain, Principal: a.cfg.Principal, Trace: tracing.TraceMap(ctx), AtMS: nowMS(),
 	}
 	if err := r.write(ctx, schema.OpenKey(), open, schema.Key{}); err != nil {
 		if errors.Is(err, schema.ErrExists) {

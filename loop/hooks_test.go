@@ -205,3 +205,32 @@ func TestToolSettings(t *testing.T) {
 		t.Errorf("call %+v", c)
 	}
 }
+
+// An orchestrator without the code that decided about a run leaves it to others.
+func TestOtherCodeChain(t *testing.T) {
+	t.Parallel()
+	h := newHosting(nil)
+	hosted := func(chain string) schema.Taken {
+		host, err := loop.NewHost(loop.HostConfig{
+			Config: loop.Config{Bus: h.bus, Principal: somebody(), Chain: chain},
+			Find:   func(string) (schema.AgentSpec, bool) { return h.cfg.Agent, true },
+			Equip:  func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) { return h, h.bus, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return host.Take(t.Context(), wake("r"))
+	}
+	open := &schema.Open{Kind: schema.RunAgent, Agent: &h.cfg.Agent, Chain: "v1", Principal: somebody()}
+	if _, err := h.bus.Append(t.Context(), "r", schema.OpenKey(), open, schema.Key{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, chain := range []string{"", "v2"} {
+		if got := hosted(chain); got.Act != schema.TakenCannot {
+			t.Errorf("chain %q: %+v", chain, got)
+		}
+	}
+	if got := hosted("v1"); got.Act != schema.TakenDone {
+		t.Errorf("the same chain: %+v", got)
+	}
+}

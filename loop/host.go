@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ type HostConfig struct {
 	// KeepFor is how long a kept conversation stays open after its last answer; default 7 days.
 	KeepFor time.Duration
 
+	// Govern returns the guards that an agent's own file asks for, which come after those of Config; nil: there are none.
+	Govern func(spec schema.AgentSpec) ([]Guard, error)
 	// Equip returns the model and the tools of an agent; an error: this process cannot run it.
 	Equip func(ctx context.Context, spec schema.AgentSpec) (Model, Registry, error)
 }
@@ -128,10 +131,18 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 	if err != nil && r.toldToStop() { // which takes neither a model nor tools
 		asked, registry, err = unasked{}, nil, nil
 	}
-	if err != nil || open.Chain != "" {
+	cfg := h.cfg.Config
+	if err == nil && h.cfg.Govern != nil {
+		var own []Guard
+		own, err = h.cfg.Govern(*open.Agent)
+		cfg.Guards = slices.Concat(cfg.Guards, own)
+	}
+	if err == nil && open.Chain != cfg.Chain {
+		err = fmt.Errorf("it was started with the code chain %.80q, this process has %.80q", open.Chain, cfg.Chain)
+	}
+	if err != nil {
 		return none(schema.TakenCannot, cannotAfter(m.Delivery), fmt.Sprintf("agent %.80q cannot run here: %v", open.Agent.ID, err))
 	}
-	cfg := h.cfg.Config
 	cfg.Agent, cfg.Model, cfg.Registry, cfg.Principal = *open.Agent, asked, registry, h.complete(open.Principal)
 	if err := cfg.validate(); err != nil {
 		return none(schema.TakenDead, 0, err.Error())
@@ -179,7 +190,7 @@ func (h *Host) open(ctx context.Context, r *Run, m schema.RunMessage) (*schema.T
 		return c.turnAway(ctx, err)
 	}
 	return h.openFor(ctx, r, c, &schema.Open{
-		Kind: schema.RunAgent, Agent: &spec, Principal: principal, Keep: args.Keep, AtMS: nowMS(),
+		Kind: schema.RunAgent, Agent: &spec, Chain: h.cfg.Chain, Principal: principal, Keep: args.Keep, AtMS: nowMS(),
 	})
 }
 

@@ -67,6 +67,8 @@ func (l *lines) common(e loop.Event) []string {
 		}
 	case loop.EventModelRetry:
 		return []string{l.style.Busy(fmt.Sprintf("  retry   attempt %d in %s: %s", e.Attempt, Millis(e.WaitMS), flat(e.Error)))}
+	case loop.EventApprovalRequested, loop.EventApprovalSettled:
+		return []string{l.style.Busy(cut(l.approval(e), l.width()))}
 	case loop.EventCompactionEnd:
 		return []string{l.style.Busy(l.compaction(e))}
 	case loop.EventError:
@@ -75,6 +77,26 @@ func (l *lines) common(e loop.Event) []string {
 		return l.ending(e)
 	}
 	return nil
+}
+
+// approval is a question about a call, or what became of it.
+func (l *lines) approval(e loop.Event) string {
+	a := e.Approval
+	if e.Type == loop.EventApprovalRequested {
+		text := fmt.Sprintf("  asks    %d.%d %s waits to be approved, until %s", e.Turn, e.Call.Index, flat(e.Call.Tool), time.UnixMilli(a.ExpiresMS).Format(time.DateTime))
+		if a.Why != "" {
+			text += ": " + flat(a.Why)
+		}
+		return text
+	}
+	text := fmt.Sprintf("  decided %d.%d %s: %s", e.Turn, e.Call.Index, flat(e.Call.Tool), flat(a.Decision))
+	if a.By != "" {
+		text += " by " + flat(a.By)
+	}
+	if a.Why != "" {
+		text += ", " + flat(a.Why)
+	}
+	return text
 }
 
 func (l *lines) compaction(e loop.Event) string {

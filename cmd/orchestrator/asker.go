@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/cmd/internal/view"
+	"github.com/jetcrew/jetcrew/loop"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// asker asks at the terminal about calls that wait for a person, one after the other. Whoever answers elsewhere is heard
+// too: the first verdict stands.
+type asker struct {
+	bus   *bus.Bus
+	view  *view.View
+	out   io.Writer
+	by    string
+	lines <-chan string // what is typed
+
+	mu   sync.Mutex
+	open []question
+	news chan struct{} // buffered 1
+}
+
+// question is one call that waits.
+type question struct {
+	run  string
+	turn int
+	call loop.CallInfo
+	ask  loop.ApprovalInfo
+}
+
+func (q *question) same(o question) bool {
+	return q.run == o.run && q.turn == o.turn && q.call.Index == o.call.Index && q.ask.Ask == o.ask.Ask
+}
+
+// event notes what is asked and what is settled. It must not block.
+func (a *asker) event(e loop.Event) {
+	if e.Approval == nil {
+		return
+	}
+	q := question{run: e.Run, turn: e.Turn, call: *e.Call, ask: *e.Approval}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e.Type == loop.EventApprovalRequested {
+		a.open = append(a.open, q)
+	} else {
+		a.drop(q)
+	}
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+// drop wants a.mu held.
+func (a *asker) drop(q question) {
+	for i := range a.open {
+		if a.open[i].same(q) {
+			a.open = append(a.open[:i], a.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// first returns the question that is asked now.
+func (a *asker) first() (question, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.open) == 0 {
+		return question{}, false
+	}
+	return a.open[0], true
+}
+
+// run asks until ctx ends or nothing is typed any more. The view is live only while nobody is asked.
+func (a *asker) run(ctx context.Context) {
+	for {
+		if q, ok := a.first(); ok {
+			a.view.Close()
+			if !a.ask(ctx, q) {
+				return
+			}
+			if _, more := a.first(); !more {
+				a.view.Resume()
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.news:
+		}
+	}
+}
+
+// ask asks one question until it is settled, here or elsewhere. false: there is nobody to ask.
+func (a *asker) ask(ctx context.Context, q question) bool {
+	a.prompt(q)
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-a.news:
+			if now, ok := a.first(); !ok || !now.same(q) {
+				return true
+			}
+		case line, ok := <-a.lines:
+			if !ok {
+				return false
+			}
+			if a.answer(ctx, q, strings.TrimSpace(line)) {
+				a.mu.Lock()
+				a.drop(q)
+				a.mu.Unlock()
+				return true
+			}
+			a.prompt(q)
+		}
+	}
+}
+
+func (a *asker) prompt(q question) {
+	args := string(q.call.Args)
+	if q.ask.Edited != "" {
+		args = string(q.ask.Edited)
+	}
+	style := a.view.Style()
+	fmt.Fprintf(a.out, "%s %d.%d %s %s\n", style.Bold("approve?"), q.turn, q.call.Index, view.Clean(q.call.Tool), view.Clean(args))
+	if q.ask.Why != "" {
+		fmt.Fprintf(a.out, "  %s\n", view.Clean(q.ask.Why))
+	}
+	fmt.Fprint(a.out, style.Bold("  y, n, n and why, or other arguments as JSON > "))
+}
+
+// answer writes the verdict that a line means; false: it means none, or it could not be written.
+func (a *asker) answer(ctx context.Context, q question, line string) bool {
+	v := schema.Verdict{Decision: schema.VerdictDeny, By: a.by}
+	word, rest, _ := strings.Cut(line, " ")
+	switch strings.ToLower(word) {
+	case "y", "yes":
+		if rest != "" {
+			return false
+		}
+		v.Decision = schema.VerdictApprove
+	case "n", "no":
+		v.Why = schema.CleanText(strings.TrimSpace(rest))
+	default:
+		if !strings.HasPrefix(line, "{") {
+			return false
+		}
+		args, _, bad := schema.Canonical(line)
+		if bad != nil {
+			fmt.Fprintf(a.out, "  %s\n", view.Clean(bad.Message))
+			return false
+		}
+		v.Decision, v.Args = schema.VerdictApprove, args
+	}
+	seen := bus.Approval{
+		Run: q.run, Turn: q.turn, Index: q.call.Index, Ask: q.ask.Ask, Digest: q.ask.Digest,
+		Question: schema.Ask{ExpiresMS: q.ask.ExpiresMS},
+	}
+	switch err := a.bus.Decide(ctx, seen, v); {
+	case err == nil, errors.Is(err, bus.ErrDecided):
+		return true
+	case errors.Is(err, bus.ErrExpired), errors.Is(err, bus.ErrRunClosed):
+		fmt.Fprintf(a.out, "  %v\n", err)
+		return true
+	default:
+		fmt.Fprintf(a.out, "  %v\n", err)
+		return false
+	}
+}
