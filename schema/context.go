@@ -58,3 +58,24 @@ func KeepOutput(ctx context.Context, whole io.ReadSeeker) error {
 	}
 	return ErrNoKeeper
 }
+
+// Scene is what surrounds a call where it is decided about.
+type Scene struct {
+	Run, Agent  string // ids
+	Environment string // of the agent, such as production
+	Principal   Principal
+	Depth       int // runs above this one
+}
+
+type sceneKey struct{}
+
+// WithScene returns a context in which the guards of a run are asked.
+func WithScene(ctx context.Context, s Scene) context.Context {
+	return context.WithValue(ctx, sceneKey{}, s)
+}
+
+// SceneOf returns the scene of a guard's context; the zero Scene elsewhere.
+func SceneOf(ctx context.Context) Scene {
+	s, _ := ctx.Value(sceneKey{}).(Scene)
+	return s
+}

@@ -30,6 +30,19 @@ type ToolSetting struct {
 	Bind      JSONText `msgpack:"bind,omitempty" json:"bind,omitempty"`             // an object: values that the tool gets beside the model's arguments; texts may hold ${principal.id}, ${principal.tenant}, ${run} and ${agent}
 }
 
+// Setting returns the setting that holds for a tool as its queue knows it, nil when there is none.
+func (g *Governance) Setting(queue, tool string) *ToolSetting {
+	if g == nil {
+		return nil
+	}
+	for i := range g.Tools {
+		if MatchTool(g.Tools[i].Ref, queue, tool) {
+			return &g.Tools[i]
+		}
+	}
+	return nil
+}
+
 // FilterRule decides about calls before any policy does.
 type FilterRule struct {
 	Name   string   `msgpack:"name,omitempty" json:"name,omitempty"` // for the record; default: its place, such as filters[0]
