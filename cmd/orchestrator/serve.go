@@ -83,7 +83,7 @@ func (c *ServeCmd) admit(call *schema.Call, spec schema.AgentSpec) (schema.Princ
 func (c *ServeCmd) serve(ctx context.Context, app *cli.App, at *session.Session, s *staff) error {
 	s.bus = at.Bus
 	host, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: at.Bus, Instance: at.Bus.Instance(), Logger: app.Log}, Find: s.find, Equip: s.equip, Admit: c.admit,
+		Config: loop.Config{Bus: at.Bus, Instance: at.Bus.Instance(), Logger: app.Log}, Find: s.find, Govern: govern, Equip: s.equip, Admit: c.admit,
 	})
 	if err != nil {
 		return err
