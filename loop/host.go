@@ -11,7 +11,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/jetcrew/jetcrew/loop/memory"
 	"github.com/jetcrew/jetcrew/schema"
 	"github.com/jetcrew/jetcrew/tracing"
 )
@@ -93,9 +92,8 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 	none := func(act schema.TakenAct, after time.Duration, why string) (*Run, schema.Taken, error) {
 		return nil, schema.Taken{Act: act, After: after, Reason: why}, nil
 	}
-	r := &Run{id: m.Run, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{}), resumed: true, keepFor: h.cfg.KeepFor}
-	r.agent = &Agent{cfg: h.cfg.Config, validator: schema.NewValidator()}
-	r.yield = ctx.Done()
+	r := newRun(&Agent{cfg: h.cfg.Config, validator: schema.NewValidator()}, m.Run)
+	r.resumed, r.keepFor, r.yield = true, h.cfg.KeepFor, ctx.Done()
 	defer func() {
 		if r.span != nil && r.unwatch == nil {
 			r.span.End() // opened here, worked on elsewhere
@@ -115,7 +113,7 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 		return none(schema.TakenDone, 0, "")
 	case open == nil:
 		return none(schema.TakenBusy, busyDelay, "the run's open fact is not readable yet")
-	case open.Agent == nil || open.Kind != schema.RunAgent:
+	case !ofAgent(open):
 		if m.Call == nil {
 			return none(schema.TakenDone, 0, "") // there is nothing to wake
 		}
@@ -129,11 +127,10 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 		return none(schema.TakenCannot, cannotAfter(m.Delivery), fmt.Sprintf("agent %.80q cannot run here: %v", open.Agent.ID, err))
 	}
 	cfg := h.cfg.Config
-	cfg.Agent, cfg.Model, cfg.Registry, cfg.Principal = *open.Agent, asked, registry, open.Principal
-	if err := cfg.validate(); err != nil {
+	cfg.Model, cfg.Registry = asked, registry
+	if err := r.employ(cfg); err != nil {
 		return none(schema.TakenDead, 0, err.Error())
 	}
-	r.agent = &Agent{cfg: cfg, validator: schema.NewValidator()}
 	taken, err := r.seize(ctx, m)
 	if err != nil {
 		return nil, taken, err
@@ -222,7 +219,7 @@ func (r *Run) seize(ctx context.Context, m schema.RunMessage) (schema.Taken, err
 		if err := r.refresh(ctx); err != nil {
 			return schema.Taken{}, err
 		}
-		if c := r.state.Ctl(r.own); c == nil || c.Act != schema.CtlStop {
+		if c := r.state.Ctl(r.own); !r.stays && (c == nil || c.Act != schema.CtlStop) {
 			return schema.Taken{}, fmt.Errorf("slot %d is another's now", r.own)
 		}
 		r.own++
@@ -244,7 +241,8 @@ func (r *Run) seize(ctx context.Context, m schema.RunMessage) (schema.Taken, err
 	return taken, err
 }
 
-// survey reads everything up to the own slot, and stops the run when too many owners were lost over the same message.
+// survey reads everything up to the own slot, and stops the run when too many owners were lost over the same message. Who
+// stays has none, and was told to go on.
 func (r *Run) survey(ctx context.Context, seq uint64) (schema.Taken, error) {
 	facts, err := r.agent.cfg.Journal.Facts(ctx, r.id, r.seq.Load())
 	if err != nil {
@@ -260,7 +258,7 @@ func (r *Run) survey(ctx context.Context, seq uint64) (schema.Taken, error) {
 		return schema.Taken{}, ErrFenced
 	}
 	taken := schema.Taken{Act: schema.TakenDone}
-	if n := takes(facts, seq); n > maxTakes {
+	if n := takes(facts, seq); n > maxTakes && !r.stays {
 		why := fmt.Sprintf("%d orchestrators were lost over this run without a step forward", n-1)
 		slot := &schema.Ctl{Act: schema.CtlStop, Instance: r.agent.cfg.Instance, Why: why, AtMS: nowMS()}
 		if err := r.write(ctx, schema.CtlKey(r.own+1), slot, schema.Key{}); err != nil {
@@ -304,7 +302,7 @@ func (r *Run) carryOn(ctx context.Context, m schema.RunMessage) error {
 	}
 	for {
 		says := r.state.Says()
-		for ; r.unfinished(); says = r.state.Says() {
+		for ; r.Unfinished(); says = r.state.Says() {
 			if _, err := r.Work(ctx); err != nil {
 				return err
 			}
@@ -328,15 +326,4 @@ func (r *Run) sayTask(ctx context.Context, m schema.RunMessage) error {
 	}
 	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: source})
 	return err
-}
-
-// unfinished tells whether an exchange is to be worked on: a message waits, a turn has no answer, or a stop is to be
-// carried out.
-func (r *Run) unfinished() bool {
-	select {
-	case <-r.stopped:
-		return true
-	default:
-		return r.state.Pending() || r.state.Turns() >= r.unanswered()
-	}
 }

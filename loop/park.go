@@ -30,7 +30,7 @@ type nursery struct {
 
 // newNursery returns nil when the turn calls no agent, or its owner has no message to give back.
 func (x *exchange) newNursery(t *schema.Turn) (*nursery, error) {
-	if !x.resumed || !callsAgents(t) {
+	if !x.resumed || x.stays || !callsAgents(t) {
 		return nil, nil
 	}
 	n := &nursery{

@@ -34,6 +34,7 @@ type Run struct {
 	keepFor time.Duration   // of a conversation that is kept
 	givenUp string          // why its owners were not replaced any more
 	resumed bool            // taken over: facts of earlier owners may be there
+	stays   bool            // taken over without a message that could be given back
 	yield   <-chan struct{} // closed when the run shall be handed back; nil: never
 
 	stopped, lost chan struct{} // closed when a stop, and when a newer owner or a close is heard
@@ -42,6 +43,10 @@ type Run struct {
 
 	endMu sync.Mutex
 	end   error // why the run is over for this process; nil: it is not
+}
+
+func newRun(a *Agent, id string) *Run {
+	return &Run{agent: a, id: id, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{})}
 }
 
 // ID returns the run's id.
@@ -67,12 +72,17 @@ func (r *Run) Say(ctx context.Context, text string) (schema.Answer, error) {
 		return schema.Answer{}, r.errorf("say", err)
 	}
 	defer r.release()
-	for n := 1; n <= r.state.Answers(); n++ {
-		if a := r.state.Answer(n); a.Say >= k {
-			return *a, nil // the exchange that was under way has answered it already
+	for {
+		for n := 1; n <= r.state.Answers(); n++ {
+			if a := r.state.Answer(n); a.Say >= k {
+				return *a, nil // the exchange that was under way has answered it already
+			}
+		}
+		// The first one may end what an earlier owner left, which knew nothing of k.
+		if a, err := r.exchange(ctx); err != nil || a.Say >= k {
+			return a, err
 		}
 	}
-	return r.exchange(ctx)
 }
 
 // Tell writes a user's message without working on it. ErrClosed: the run takes no more messages.
@@ -82,6 +92,17 @@ func (r *Run) Tell(ctx context.Context, text string) error {
 	}
 	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: schema.NewID()})
 	return err
+}
+
+// Unfinished tells whether an exchange is to be worked on: a message waits, a turn has no answer, or a stop is to be
+// carried out.
+func (r *Run) Unfinished() bool {
+	select {
+	case <-r.stopped:
+		return true
+	default:
+		return r.state.Pending() || r.state.Turns() >= r.unanswered()
+	}
 }
 
 // Work runs one exchange: it asks the model with what the memory holds and goes on until an answer is written. When
