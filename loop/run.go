@@ -46,7 +46,7 @@ type Run struct {
 }
 
 func newRun(a *Agent, id string) *Run {
-	return &Run{agent: a, id: id, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{})}
+	return &Run{agent: a, id: id, working: make(chan struct{}, 1), state: memory.New(), stopped: make(chan struct{}), lost: make(chan struct{}), yield: a.cfg.Yield}
 }
 
 // ID returns the run's id.
@@ -87,10 +87,18 @@ func (r *Run) Say(ctx context.Context, text string) (schema.Answer, error) {
 
 // Tell writes a user's message without working on it. ErrClosed: the run takes no more messages.
 func (r *Run) Tell(ctx context.Context, text string) error {
+	return r.TellOnce(ctx, schema.NewID(), text)
+}
+
+// TellOnce is Tell for a message that comes from a source: who writes it again after a resumption writes it once.
+func (r *Run) TellOnce(ctx context.Context, source, text string) error {
 	if ctx.Err() != nil {
 		return r.errorf("say", context.Cause(ctx))
 	}
-	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: schema.NewID()})
+	if r.said(source, r.state.Says()) {
+		return nil
+	}
+	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: text, Source: source})
 	return err
 }
 
