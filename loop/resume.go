@@ -49,6 +49,9 @@ func (r *Run) unanswered() int {
 // finishTurn settles the calls of an earlier owner's turn. Views and the end of the exchange may be missing too, so
 // what has its result takes the same way.
 func (x *exchange) finishTurn(t *schema.Turn) (*schema.Answer, error) {
+	began := time.Now()
+	x.emit(Event{Type: EventStepStart, Turn: t.N})
+	defer func() { x.emit(Event{Type: EventStepEnd, Turn: t.N, ElapsedMS: time.Since(began).Milliseconds()}) }()
 	x.resuming = true
 	err := x.execute(t)
 	x.resuming = false

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/jetcrew/jetcrew/loop"
+	"github.com/jetcrew/jetcrew/loop/looptest"
 	"github.com/jetcrew/jetcrew/loop/model"
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -19,7 +20,8 @@ import (
 func (h *hosting) agent(t *testing.T, steps int, after bool) *loop.Agent {
 	t.Helper()
 	cfg := h.cfg
-	cfg.Bus, cfg.Model = &mortal{Bus: h.bus, left: steps, after: after}, h
+	h.events = &looptest.Events{} // of the newest owner
+	cfg.Bus, cfg.Model, cfg.Events = &mortal{Bus: h.bus, left: steps, after: after}, h, h.events.Add
 	a, err := loop.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +79,7 @@ func TestD12ForegroundKilledAtEveryStep(t *testing.T) {
 				if err := h.converse(t, forever, false); err != nil {
 					t.Fatalf("after %d steps: %v; facts %v", steps, err, h.bus.Keys("r"))
 				}
+				h.checkEvents(t)
 				got := h.memory(t, "r")
 				if diff := cmp.Diff(want.Messages(), got.Messages()); diff != "" || got.Closed() == nil || got.Closed().State != "done" || got.Answers() != 2 {
 					t.Errorf("after %d steps: close %+v, %s", steps, got.Closed(), diff)
@@ -295,6 +298,7 @@ func TestResumeStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := h.bus.Keys("r")
+	h.checkEvents(t)
 	if m := h.memory(t, "r"); m.Closed() == nil || m.Result(1, 0).Output != "done" || slices.Contains(keys, "sent.1.1") {
 		t.Errorf("facts %v", keys)
 	}
