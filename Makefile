@@ -68,6 +68,7 @@ bench: ## measure beside the raw exchange, and write bench/results/
 
 chaos: ## break a fleet at random for ten minutes; SEED=N repeats what went wrong
 	go test ./tools/chaos -run TestChaos -v -timeout 30m -args -chaos.for 10m -chaos.runs 200 -chaos.seed $(or $(SEED),0)
+	go test ./cmd/orchestrator -run TestReplayInAStorm -v -timeout 30m -args -storm.long
 
 chaos-short: ## the same for a minute
 	go test ./tools/chaos -run TestChaos -v -timeout 10m -args -chaos.for 1m -chaos.runs 40 -chaos.seed $(or $(SEED),0)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jetcrew/jetcrew/loop/memory"
 	"github.com/jetcrew/jetcrew/schema"
 	"github.com/jetcrew/jetcrew/tracing"
 )
@@ -48,7 +47,7 @@ func (a *Agent) Run(ctx context.Context, task string) (schema.Answer, error) {
 }
 
 // Start opens a run under the id run ("": a fresh one) and takes it. The caller ends it by Close. ErrRunExists: the
-// id is taken.
+// id is taken; Resume goes on with such a run.
 func (a *Agent) Start(ctx context.Context, run string) (*Run, error) {
 	if run == "" {
 		run = schema.NewID()
@@ -59,7 +58,7 @@ func (a *Agent) Start(ctx context.Context, run string) (*Run, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("start run %s: %w", run, context.Cause(ctx))
 	}
-	r := &Run{agent: a, id: run, working: make(chan struct{}, 1), state: memory.New(), verdicts: make(chan struct{}, 1), stopped: make(chan struct{}), lost: make(chan struct{})}
+	r := newRun(a, run)
 	r.events.sink, r.events.run = a.cfg.Events, run
 	if err := r.open(ctx); err != nil {
 		tracing.End(r.span, err)

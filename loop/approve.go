@@ -188,7 +188,7 @@ func (q *questions) weigh(i, k int, ask *schema.Ask, v *schema.Verdict) (done bo
 	case c.Digest != ask.Schema:
 		d = schema.Decision{Action: schema.ActionAsk, Rule: ask.Rule, Text: "the tool has changed since it was asked about"}
 		return q.again(i, k, c, d)
-	case d.Action == schema.ActionAsk && d.Rule != ask.Rule:
+	case d.Action == schema.ActionAsk && !covers(ask.Rule, d.Rule):
 		return q.again(i, k, c, d)
 	case d.Action != schema.ActionAllow && d.Action != schema.ActionAsk:
 		return q.outcome(i, d), nil
@@ -347,7 +347,7 @@ func (x *exchange) authorise(c *schema.TurnCall) schema.Decision {
 		switch got.Action {
 		case "", schema.ActionAllow:
 		case schema.ActionAsk:
-			d = got
+			d = join(d, got)
 		default:
 			return got
 		}

@@ -34,6 +34,7 @@ type Config struct {
 	Instance  string           // id of this process; default: that of Bus, or a fresh id
 	Logger    *slog.Logger     // default: nothing is logged
 	FinalTurn time.Duration    // bound on the turn that follows a limit; default 30 s
+	Yield     <-chan struct{}  // closed when runs shall be left as they are, for a process that resumes them; nil: never
 	NoLimits  bool             // no limit of Agent.Limits and no repeat limit applies: for replaying a transcript
 }
 

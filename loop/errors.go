@@ -6,6 +6,10 @@ import "errors"
 var (
 	// ErrRunExists is returned by Start for an id that is taken.
 	ErrRunExists = errors.New("run exists")
+	// ErrNoRun is returned by Resume for an id that nobody knows.
+	ErrNoRun = errors.New("there is no such run")
+	// ErrNotResumable is returned by Resume for a run that is no agent's, or whose agent this process cannot be.
+	ErrNotResumable = errors.New("the run cannot go on here")
 	// ErrFenced: another owner has taken the run. This process writes nothing more to it.
 	ErrFenced = errors.New("another owner has taken the run")
 	// ErrStopped: a stop slot stands in the run. Its calls are settled and it is closed.

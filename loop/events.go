@@ -19,6 +19,8 @@ type EventType string
 //	    error? final_output? step_end )*
 //	error? run_end
 //
+// Who takes over a run whose last turn was left ends that turn first: a step without compaction and request.
+//
 // Every start has its end, also on failure: step_start its step_end, compaction_start its compaction_end, model_request its
 // model_response, tool_call its tool_settled and tool_result, run_start its run_end; approval_requested its approval_settled, perhaps in another process. A prompt that is too large makes a
 // second compaction and a second request of its step.

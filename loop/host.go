@@ -12,7 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/jetcrew/jetcrew/loop/memory"
 	"github.com/jetcrew/jetcrew/schema"
 	"github.com/jetcrew/jetcrew/tracing"
 )
@@ -99,9 +98,8 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 	none := func(act schema.TakenAct, after time.Duration, why string) (*Run, schema.Taken, error) {
 		return nil, schema.Taken{Act: act, After: after, Reason: why}, nil
 	}
-	r := &Run{id: m.Run, working: make(chan struct{}, 1), state: memory.New(), verdicts: make(chan struct{}, 1), stopped: make(chan struct{}), lost: make(chan struct{}), resumed: true, keepFor: h.cfg.KeepFor}
-	r.agent = &Agent{cfg: h.cfg.Config, validator: schema.NewValidator()}
-	r.yield = ctx.Done()
+	r := newRun(&Agent{cfg: h.cfg.Config, validator: schema.NewValidator()}, m.Run)
+	r.resumed, r.keepFor, r.yield = true, h.cfg.KeepFor, ctx.Done()
 	defer func() {
 		if r.span != nil && r.unwatch == nil {
 			r.span.End() // opened here, worked on elsewhere
@@ -121,7 +119,7 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 		return none(schema.TakenDone, 0, "")
 	case open == nil:
 		return none(schema.TakenBusy, busyDelay, "the run's open fact is not readable yet")
-	case open.Agent == nil || open.Kind != schema.RunAgent:
+	case !ofAgent(open):
 		if m.Call == nil {
 			return none(schema.TakenDone, 0, "") // there is nothing to wake
 		}
@@ -143,11 +141,10 @@ func (h *Host) take(ctx context.Context, m schema.RunMessage) (*Run, schema.Take
 	if err != nil {
 		return none(schema.TakenCannot, cannotAfter(m.Delivery), fmt.Sprintf("agent %.80q cannot run here: %v", open.Agent.ID, err))
 	}
-	cfg.Agent, cfg.Model, cfg.Registry, cfg.Principal = *open.Agent, asked, registry, h.complete(open.Principal)
-	if err := cfg.validate(); err != nil {
+	cfg.Model, cfg.Registry = asked, registry
+	if err := r.employ(cfg); err != nil {
 		return none(schema.TakenDead, 0, err.Error())
 	}
-	r.agent = &Agent{cfg: cfg, validator: schema.NewValidator()}
 	taken, err := r.seize(ctx, m)
 	if err != nil {
 		return nil, taken, err
@@ -202,7 +199,7 @@ func (h *Host) admit(call *schema.Call, spec schema.AgentSpec) (p schema.Princip
 			return p, err
 		}
 	}
-	switch p = h.complete(p); {
+	switch p = completed(p, h.cfg.Principal); {
 	case p.ID == "":
 		return p, errors.New("a run is started on somebody's behalf: the call's principal has no id")
 	case len(p.Scopes) == 0:
@@ -211,13 +208,13 @@ func (h *Host) admit(call *schema.Call, spec schema.AgentSpec) (p schema.Princip
 	return p, schema.CheckScopes(p.Scopes)
 }
 
-// complete returns p with what it leaves out from the host's own.
-func (h *Host) complete(p schema.Principal) schema.Principal {
+// completed returns p with what it leaves out from another principal.
+func completed(p, from schema.Principal) schema.Principal {
 	if p.ID == "" {
-		p.ID, p.Tenant = h.cfg.Principal.ID, h.cfg.Principal.Tenant
+		p.ID, p.Tenant = from.ID, from.Tenant
 	}
 	if len(p.Scopes) == 0 {
-		p.Scopes = h.cfg.Principal.Scopes
+		p.Scopes = from.Scopes
 	}
 	return p
 }
@@ -268,7 +265,7 @@ func (r *Run) seize(ctx context.Context, m schema.RunMessage) (schema.Taken, err
 		if err := r.refresh(ctx); err != nil {
 			return schema.Taken{}, err
 		}
-		if c := r.state.Ctl(r.own); c == nil || c.Act != schema.CtlStop {
+		if c := r.state.Ctl(r.own); !r.stays && (c == nil || c.Act != schema.CtlStop) {
 			return schema.Taken{}, fmt.Errorf("slot %d is another's now", r.own)
 		}
 		r.own++
@@ -290,7 +287,8 @@ func (r *Run) seize(ctx context.Context, m schema.RunMessage) (schema.Taken, err
 	return taken, err
 }
 
-// survey reads everything up to the own slot, and stops the run when too many owners were lost over the same message.
+// survey reads everything up to the own slot, and stops the run when too many owners were lost over the same message. Who
+// stays has none, and was told to go on.
 func (r *Run) survey(ctx context.Context, seq uint64) (schema.Taken, error) {
 	facts, err := r.agent.cfg.Journal.Facts(ctx, r.id, r.seq.Load())
 	if err != nil {
@@ -306,7 +304,7 @@ func (r *Run) survey(ctx context.Context, seq uint64) (schema.Taken, error) {
 		return schema.Taken{}, ErrFenced
 	}
 	taken := schema.Taken{Act: schema.TakenDone}
-	if n := takes(facts, seq); n > maxTakes {
+	if n := takes(facts, seq); n > maxTakes && !r.stays {
 		why := fmt.Sprintf("%d orchestrators were lost over this run without a step forward", n-1)
 		slot := &schema.Ctl{Act: schema.CtlStop, Instance: r.agent.cfg.Instance, Why: why, AtMS: nowMS()}
 		if err := r.write(ctx, schema.CtlKey(r.own+1), slot, schema.Key{}); err != nil {
@@ -350,7 +348,7 @@ func (r *Run) carryOn(ctx context.Context, m schema.RunMessage) error {
 	}
 	for {
 		says := r.state.Says()
-		for ; r.unfinished(); says = r.state.Says() {
+		for ; r.Unfinished(); says = r.state.Says() {
 			if _, err := r.Work(ctx); err != nil {
 				return err
 			}
@@ -374,15 +372,4 @@ func (r *Run) sayTask(ctx context.Context, m schema.RunMessage) error {
 	}
 	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: r.hookedPrompt(ctx, text), Source: source})
 	return err
-}
-
-// unfinished tells whether an exchange is to be worked on: a message waits, a turn has no answer, or a stop is to be
-// carried out.
-func (r *Run) unfinished() bool {
-	select {
-	case <-r.stopped:
-		return true
-	default:
-		return r.state.Pending() || r.state.Turns() >= r.unanswered()
-	}
 }

@@ -28,7 +28,7 @@ type nursery struct {
 
 // newNursery returns nil when the turn waits for nobody, or its owner has no message to give back.
 func (x *exchange) newNursery(t *schema.Turn) (*nursery, error) {
-	if !x.resumed || !waits(t) {
+	if !x.resumed || x.stays || !waits(t) {
 		return nil, nil
 	}
 	n := &nursery{

@@ -20,15 +20,22 @@ func (x *exchange) resume() (schema.Answer, error) {
 	if n < x.first {
 		return schema.Answer{}, nil
 	}
-	if began := x.state.Turn(x.first).StartedMS; !x.until.IsZero() && began > 0 {
-		x.until = time.UnixMilli(began).Add(time.Duration(x.agent.cfg.Agent.Limits.WallClockMS) * time.Millisecond)
-	}
+	x.countTime()
 	for k := x.first; k < n && !x.agent.cfg.NoLimits; k++ {
-		x.excuse(x.state.Turn(k))
+		if !x.stays {
+			x.excuse(x.state.Turn(k))
+		}
 		x.tally.add(x.state.Turn(k), x.state)
 	}
 	answer, err := x.finishTurn(x.state.Turn(n))
 	return deref(answer), err
+}
+
+// countTime has the wall clock run since the exchange's first turn, unless somebody is there who wants it to go on now.
+func (x *exchange) countTime() {
+	if began := x.state.Turn(x.first).StartedMS; !x.until.IsZero() && began > 0 && !x.stays {
+		x.until = time.UnixMilli(began).Add(time.Duration(x.agent.cfg.Agent.Limits.WallClockMS) * time.Millisecond)
+	}
 }
 
 // unanswered returns the first turn that belongs to no answer.
@@ -42,6 +49,9 @@ func (r *Run) unanswered() int {
 // finishTurn settles the calls of an earlier owner's turn. Views and the end of the exchange may be missing too, so
 // what has its result takes the same way.
 func (x *exchange) finishTurn(t *schema.Turn) (*schema.Answer, error) {
+	began := time.Now()
+	x.emit(Event{Type: EventStepStart, Turn: t.N})
+	defer func() { x.emit(Event{Type: EventStepEnd, Turn: t.N, ElapsedMS: time.Since(began).Milliseconds()}) }()
 	x.resuming = true
 	err := x.execute(t)
 	x.resuming = false

@@ -34,6 +34,7 @@ type Run struct {
 	keepFor time.Duration   // of a conversation that is kept
 	givenUp string          // why its owners were not replaced any more
 	resumed bool            // taken over: facts of earlier owners may be there
+	stays   bool            // taken over without a message that could be given back
 	yield   <-chan struct{} // closed when the run shall be handed back; nil: never
 
 	verdicts chan struct{} // buffered 1: a verdict was heard
@@ -44,6 +45,10 @@ type Run struct {
 
 	endMu sync.Mutex
 	end   error // why the run is over for this process; nil: it is not
+}
+
+func newRun(a *Agent, id string) *Run {
+	return &Run{agent: a, id: id, working: make(chan struct{}, 1), state: memory.New(), verdicts: make(chan struct{}, 1), stopped: make(chan struct{}), lost: make(chan struct{}), yield: a.cfg.Yield}
 }
 
 // ID returns the run's id.
@@ -69,21 +74,45 @@ func (r *Run) Say(ctx context.Context, text string) (schema.Answer, error) {
 		return schema.Answer{}, r.errorf("say", err)
 	}
 	defer r.release()
-	for n := 1; n <= r.state.Answers(); n++ {
-		if a := r.state.Answer(n); a.Say >= k {
-			return *a, nil // the exchange that was under way has answered it already
+	for {
+		for n := 1; n <= r.state.Answers(); n++ {
+			if a := r.state.Answer(n); a.Say >= k {
+				return *a, nil // the exchange that was under way has answered it already
+			}
+		}
+		// The first one may end what an earlier owner left, which knew nothing of k.
+		if a, err := r.exchange(ctx); err != nil || a.Say >= k {
+			return a, err
 		}
 	}
-	return r.exchange(ctx)
 }
 
 // Tell writes a user's message without working on it. ErrClosed: the run takes no more messages.
 func (r *Run) Tell(ctx context.Context, text string) error {
+	return r.TellOnce(ctx, schema.NewID(), text)
+}
+
+// TellOnce is Tell for a message that comes from a source: who writes it again after a resumption writes it once.
+func (r *Run) TellOnce(ctx context.Context, source, text string) error {
 	if ctx.Err() != nil {
 		return r.errorf("say", context.Cause(ctx))
 	}
-	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: r.hookedPrompt(ctx, text), Source: schema.NewID()})
+	if r.said(source, r.state.Says()) {
+		return nil
+	}
+	_, err := r.tell(ctx, schema.Say{Role: schema.RoleUser, Text: r.hookedPrompt(ctx, text), Source: source})
 	return err
+}
+
+// Unfinished tells whether an exchange is to be worked on: a message waits, a turn has no answer, or a stop is to be
+// carried out.
+func (r *Run) Unfinished() bool {
+	select {
+	case <-r.stopped:
+		return true
+	default:
+		return r.state.Pending() || r.state.Turns() >= r.unanswered()
+	}
 }
 
 // Work runs one exchange: it asks the model with what the memory holds and goes on until an answer is written. When

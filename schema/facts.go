@@ -170,3 +170,6 @@ const (
 	SourceCall  = "call:"  // the task of the call that started the run
 	SourceLimit = "limit:" // a limit that is reached
 )
+
+// SourceTranscript begins the source of a say that a recorded conversation holds; behind it stands its number there, from 1.
+const SourceTranscript = "transcript:"

@@ -58,6 +58,7 @@ type placeFlags struct {
 // agentFlags are what run and chat have in common.
 type agentFlags struct {
 	File   string `short:"f" default:"agent.yaml" type:"path" placeholder:"FILE" help:"Agent file (agent.yaml); the command init writes one."`
+	Resume string `placeholder:"RUN" help:"Go on with a run that an earlier process left, with the agent that it was opened with. RUN is its id, or the beginning; the command runs list shows it."`
 	Record string `type:"path" placeholder:"FILE" help:"Write the run to FILE as a transcript that replay takes."`
 	Quiet  bool   `short:"q" xor:"format" help:"Print answers only."`
 	showFlags
@@ -91,6 +92,8 @@ type desk struct {
 	agent    *loop.Agent
 	record   recorder
 	acts     schema.Principal // on whose behalf
+	idle     bool             // nothing was left to do in it
+	resumed  string           // id of the run that is gone on with; empty: a new one is begun
 }
 
 // open reads the agent file, opens the session and waits for the agent's tools. What is wrong with the command line,
@@ -109,7 +112,11 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	}
 	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: func(id string) string { return workerName(d.session, id) }})
 	app = behind(app, d.view)
-	if d.session, err = f.Open(ctx, app, cli.ToolFleet(f.Root, f.Workers)); err == nil {
+	d.session, err = f.Open(ctx, app, cli.ToolFleet(f.Root, f.Workers))
+	if err == nil && f.Resume != "" {
+		model, err = f.find(ctx, d)
+	}
+	if err == nil {
 		err = d.employ(ctx, app, model)
 	}
 	if err != nil {
@@ -119,10 +126,14 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	return d, nil
 }
 
-// load reads the environment file and the agent file and makes the model client.
+// load reads the environment file and the agent file and makes the model client. The agent of a run that is resumed is
+// found later.
 func (f *agentFlags) load(d *desk) (model loop.Model, err error) {
 	if err = f.loadEnv(); err != nil {
 		return nil, err
+	}
+	if f.Resume != "" {
+		return nil, f.checkResume()
 	}
 	if d.spec, err = loadAgent(f.File); err != nil {
 		return nil, err
@@ -169,15 +180,24 @@ func (d *desk) close() {
 	}
 }
 
-// start opens a run and has the view follow who works on what, until stop is called.
+// start opens a run, or takes one over, and has the view follow who works on what, until stop is called.
 func (d *desk) start(ctx context.Context) (run *loop.Run, stop func(), err error) {
-	if run, err = d.agent.Start(ctx, ""); err != nil {
+	if d.resumed != "" {
+		run, err = d.agent.Resume(ctx, d.resumed)
+	} else {
+		run, err = d.agent.Start(ctx, "")
+	}
+	if err != nil {
 		return nil, nil, err
 	}
-	if stop, err = follow(ctx, d.session.Bus, run.ID(), d.view); err != nil {
-		return nil, nil, errors.Join(err, run.Close(context.WithoutCancel(ctx)))
+	stop, err = follow(ctx, d.session.Bus, run.ID(), d.view)
+	switch {
+	case err == nil:
+		return run, stop, nil
+	case d.resumed == "":
+		err = errors.Join(err, run.Close(context.WithoutCancel(ctx)))
 	}
-	return run, stop, nil
+	return nil, nil, err
 }
 
 // verdict returns the error that an answer means for the exit code. A limit with an answer is none.

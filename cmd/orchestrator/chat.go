@@ -51,7 +51,9 @@ func (t *talk) run(ctx context.Context) error {
 		fmt.Fprintln(t.out, "Talk with "+view.Clean(t.spec.ID)+". An empty line does nothing; Ctrl-D ends.")
 	}
 	t.last.Reason = schema.ReasonDone
-	err = t.converse(ctx, run)
+	if err = t.goOn(ctx, run); err == nil {
+		err = t.converse(ctx, run)
+	}
 	t.view.Close()
 	for cerr := run.Close(context.WithoutCancel(ctx)); cerr != nil; cerr = run.Close(context.WithoutCancel(ctx)) {
 		if !errors.Is(cerr, loop.ErrUnanswered) { // what came last moment stays unanswered
@@ -60,6 +62,17 @@ func (t *talk) run(ctx context.Context) error {
 		}
 	}
 	return errors.Join(err, t.record.write(ctx, t.spec.ID, run, t.registry))
+}
+
+// goOn ends what an earlier process left of the conversation.
+func (t *talk) goOn(ctx context.Context, run *loop.Run) error {
+	if !run.Unfinished() {
+		return nil
+	}
+	t.view.Resume()
+	defer t.view.Close()
+	_, err := t.finish(ctx, run, false)
+	return err
 }
 
 // converse answers one line after the other.

@@ -30,6 +30,8 @@ func (c *RunCmd) checkDetach() error {
 		return cli.Usagef("run: --agent and --keep need --detach")
 	case c.Detach && c.URL == "":
 		return cli.Usagef("run --detach: where do orchestrators serve? Name the server (--nats, NATS_URL)")
+	case c.Detach && c.Resume != "":
+		return cli.Usagef("run --detach: a run that is left is taken over by whoever serves its agent, without --resume")
 	case c.Detach && c.Record != "":
 		return cli.Usagef("run --detach: the run is recorded where it runs, not by --record")
 	}

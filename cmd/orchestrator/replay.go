@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,7 +21,6 @@ import (
 
 const (
 	replayWorkers = 3                // mock processes of an embedded server
-	mockAttempts  = 12               // starts of a call that fails for the moment, so that --fail costs time only
 	mocksReadyFor = 5 * time.Second  // for mocks on the user's own server
 	progressEvery = time.Second / 10 // between two drawings of the progress bar
 	maxParallel   = 1024
@@ -37,7 +37,9 @@ type ReplayCmd struct {
 	Queue    string       `default:"mock" help:"Queue of the mock workers."`
 	Delay    worker.Delay `placeholder:"0-50ms" help:"For the mock workers: how long a call takes."`
 	Fail     worker.Share `placeholder:"1%" help:"For the mock workers: share of attempts that fail for the moment."`
+	Attempts int          `default:"12" help:"For the mock workers: starts of a call before it is given up; so many that --fail costs time only (12)."`
 	Seed     uint64       `placeholder:"N" help:"For the mock workers: another seed gives other delays and failures."`
+	Runs     string       `placeholder:"PREFIX" help:"Derive the ids of the runs from this and the transcripts, and go on where a process that did the same was interrupted or killed. Needs --nats or --data."`
 	Record   string       `type:"path" placeholder:"OUT" help:"Write what was played as transcripts to this file."`
 	JSON     bool         `name:"json" help:"One JSON object per transcript, then one for the whole."`
 }
@@ -49,8 +51,23 @@ func (c *ReplayCmd) Validate() error {
 		return fmt.Errorf("--parallel %d: want 1 to %d", c.Parallel, maxParallel)
 	case c.Workers != nil && (*c.Workers < 0 || *c.Workers > maxWorkers):
 		return fmt.Errorf("--workers %d: want 0 to %d", *c.Workers, maxWorkers)
+	case c.Attempts < 1:
+		return fmt.Errorf("--attempts %d: want 1 or more", c.Attempts)
 	}
-	return schema.CheckQueue(c.Queue)
+	return errors.Join(c.checkRuns(), schema.CheckQueue(c.Queue))
+}
+
+func (c *ReplayCmd) checkRuns() error {
+	if c.Runs == "" {
+		return nil
+	}
+	if err := playback.CheckRuns(c.Runs); err != nil {
+		return fmt.Errorf("--runs %w", err)
+	}
+	if c.URL == "" && c.Data == "" {
+		return errors.New("--runs: where do the runs outlive this process? Name the server (--nats, NATS_URL), or the directory of an embedded one (--data)")
+	}
+	return nil
 }
 
 // Run plays the transcripts. A difference is the command's failure.
@@ -71,6 +88,7 @@ func (c *ReplayCmd) Run(ctx context.Context, app *cli.App) error {
 		list: list, parallel: c.Parallel, report: newReplayReport(app, c.JSON, len(list)),
 		player: &playback.Player{
 			Bus: s.Bus, Model: replay.New(list...), Queue: c.Queue, Principal: schema.Principal{ID: localUser(), Scopes: everyTool()}, Instance: app.Instance, Logger: app.Log,
+			Runs: c.Runs,
 		},
 	}
 	job.run(ctx)
@@ -79,7 +97,7 @@ func (c *ReplayCmd) Run(ctx context.Context, app *cli.App) error {
 
 func (c *ReplayCmd) finish(ctx context.Context, job *replayJob) error {
 	if err := ctx.Err(); err != nil {
-		job.report.interrupted()
+		job.report.interrupted(c.Runs != "")
 		return fmt.Errorf("replay: %w", err)
 	}
 	job.report.end()
@@ -155,7 +173,7 @@ func (c *ReplayCmd) ready(ctx context.Context, s *session.Session, count int) er
 
 func (c *ReplayCmd) mockArgs() []string {
 	args := []string{
-		"mock", "--queue", c.Queue, "--slots", strconv.Itoa(c.Slots), "--attempts", strconv.Itoa(mockAttempts),
+		"mock", "--queue", c.Queue, "--slots", strconv.Itoa(c.Slots), "--attempts", strconv.Itoa(c.Attempts),
 		"--delay", c.Delay.String(), "--fail", c.Fail.String(), "--seed", strconv.FormatUint(c.Seed, 10), "--",
 	}
 	return append(args, c.Files...)
@@ -175,13 +193,17 @@ type replayJob struct {
 func (j *replayJob) run(ctx context.Context) {
 	j.player.Events = j.report.event
 	j.made = map[string]replay.Transcript{}
+	work := ctx
+	if j.player.Runs != "" { // an interrupt leaves the runs, it does not stop them
+		j.player.Yield, work = ctx.Done(), context.WithoutCancel(ctx)
+	}
 	all := pool.New().WithMaxGoroutines(j.parallel)
 	for i := range j.list {
 		all.Go(func() {
 			if ctx.Err() != nil {
 				return
 			}
-			o, err := j.player.Play(ctx, &j.list[i])
+			o, err := j.player.Play(work, &j.list[i])
 			if err != nil && ctx.Err() != nil {
 				return // interrupted, like all the others
 			}

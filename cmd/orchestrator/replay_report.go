@@ -34,6 +34,7 @@ type replaySummary struct {
 	Calls       int            `json:"calls"`
 	Disordered  int            `json:"disordered"`
 	Redelivered int            `json:"redelivered"`
+	Resumed     int            `json:"resumed"` // transcripts that an earlier process had begun
 	Workers     map[string]int `json:"workers"`
 	Different   int            `json:"different"` // transcripts that turned out otherwise
 	Failed      int            `json:"failed"`    // transcripts that could not be played
@@ -75,6 +76,9 @@ func (r *replayReport) add(o *playback.Outcome) {
 	r.sum.Calls += o.Calls
 	r.sum.Disordered += o.Disordered
 	r.sum.Redelivered += o.Redelivered
+	if o.Resumed {
+		r.sum.Resumed++
+	}
 	for w, n := range o.Workers {
 		r.sum.Workers[w] += n
 	}
@@ -112,12 +116,16 @@ func (r *replayReport) differences(o *playback.Outcome) string {
 func (r *replayReport) failed() bool { return r.sum.Different+r.sum.Failed > 0 }
 
 // interrupted says how far it came.
-func (r *replayReport) interrupted() {
+func (r *replayReport) interrupted(left bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bar.hide()
+	what := "what ran was cancelled and has settled"
+	if left {
+		what = "the same command goes on where it was"
+	}
 	if !r.json {
-		fmt.Fprintf(r.out, "stopped after %s; what ran was cancelled and has settled\n", view.Count(r.sum.Transcripts, "transcript"))
+		fmt.Fprintf(r.out, "stopped after %s; %s\n", view.Count(r.sum.Transcripts, "transcript"), what)
 	}
 }
 
@@ -136,9 +144,13 @@ func (r *replayReport) text() string {
 	if r.failed() {
 		verdict = r.style.Bad(fmt.Sprintf("%s different, %d not played", view.Count(s.Different, "transcript"), s.Failed))
 	}
+	had := ""
+	if s.Resumed > 0 {
+		had = "; an earlier process had begun " + view.Count(s.Resumed, "transcript")
+	}
 	return fmt.Sprintf("%s, %s, %s on %s in %.1f s: %s\n%s",
 		view.Count(s.Transcripts, "transcript"), view.Count(s.Turns, "turn"), view.Count(s.Calls, "call"), view.Count(len(s.Workers), "worker"),
 		s.Seconds, verdict,
-		r.style.Dim(fmt.Sprintf("results arrived out of order in %s; %s delivered more than once",
-			view.Count(s.Disordered, "turn"), view.Count(s.Redelivered, "call"))))
+		r.style.Dim(fmt.Sprintf("results arrived out of order in %s; %s delivered more than once%s",
+			view.Count(s.Disordered, "turn"), view.Count(s.Redelivered, "call"), had)))
 }

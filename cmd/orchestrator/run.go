@@ -18,7 +18,7 @@ const maxTask = 1 << 20
 
 // RunCmd is the command run.
 type RunCmd struct {
-	Task []string `arg:"" optional:"" help:"The task; absent or -: standard input."`
+	Task []string `arg:"" optional:"" help:"The task; absent or -: standard input. With --resume: a further message, absent: none."`
 	detachFlags
 	agentFlags
 }
@@ -45,6 +45,9 @@ func (c *RunCmd) Run(ctx context.Context, app *cli.App) error {
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
+	if d.idle && !c.JSON {
+		fmt.Fprintln(app.Out, view.Clean(answer.Text)) // no event has said it
+	}
 	if c.Quiet && answer.Reason != schema.ReasonDone {
 		fmt.Fprintf(app.Err, "%s: run: ended: %s %s\n", app.Program, answer.Reason, view.Clean(answer.Error))
 	}
@@ -53,6 +56,9 @@ func (c *RunCmd) Run(ctx context.Context, app *cli.App) error {
 
 func (c *RunCmd) task(in io.Reader) (string, error) {
 	text := strings.Join(c.Task, " ")
+	if text == "" && c.Resume != "" {
+		return "", nil
+	}
 	if text == "" && view.IsTerminal(in) {
 		return "", cli.Usagef("run: what is the task? such as: run \"What does this project do?\"")
 	}
@@ -69,14 +75,17 @@ func (c *RunCmd) task(in io.Reader) (string, error) {
 	return text, nil
 }
 
-// do runs one task in a run of its own, records and closes it.
+// do runs one task in a run of its own, or to its end what is left of another, and records and closes it.
 func (d *desk) do(ctx context.Context, task string) (schema.Answer, error) {
 	run, stop, err := d.start(ctx)
 	if err != nil {
 		return schema.Answer{}, err
 	}
 	defer stop()
-	answer, err := run.Say(ctx, task)
+	answer, err := d.finish(ctx, run, task == "")
+	if err == nil && task != "" {
+		answer, err = run.Say(ctx, task)
+	}
 	for err == nil {
 		// A message that came from elsewhere in the meantime is answered too.
 		if err = run.Close(context.WithoutCancel(ctx)); !errors.Is(err, loop.ErrUnanswered) {

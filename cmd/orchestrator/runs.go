@@ -45,18 +45,24 @@ func (f *runFlags) find(ctx context.Context, app *cli.App) (*session.Session, st
 	if err != nil {
 		return nil, "", err
 	}
-	id, err := s.Bus.FindRun(ctx, f.ID)
-	if err == nil {
-		return s, id, nil
+	id, err := findRun(ctx, s.Bus, f.ID)
+	if err != nil {
+		s.Close()
+		return nil, "", err
 	}
-	s.Close()
+	return s, id, nil
+}
+
+// findRun returns the id of the run whose id begins with prefix.
+func findRun(ctx context.Context, b *bus.Bus, prefix string) (string, error) {
+	id, err := b.FindRun(ctx, prefix)
 	switch many := new(bus.AmbiguousError); {
 	case errors.As(err, &many):
 		err = cli.Usagef("%w; name more of it", err)
 	case errors.Is(err, bus.ErrNoRun):
 		err = fmt.Errorf("%w; `orchestrator runs list` shows those that are there", err)
 	}
-	return nil, "", err
+	return id, err
 }
 
 // RunsListCmd is the command runs list.

@@ -1,6 +1,7 @@
 package looptest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -74,6 +75,7 @@ func Check(events []loop.Event) error {
 type checker struct {
 	state          string
 	calls, results int
+	steps          int
 	settled        map[int]bool
 }
 
@@ -81,7 +83,7 @@ type checker struct {
 var moves = map[string]map[loop.EventType]string{
 	"":        {loop.EventRunStart: "run"},
 	"run":     {loop.EventStepStart: "step", loop.EventFinalOutput: "run", loop.EventError: "run", loop.EventRunEnd: "over"},
-	"step":    {loop.EventCompactionStart: "compact", loop.EventModelRequest: "model", loop.EventError: "step", loop.EventFinalOutput: "step", loop.EventStepEnd: "run"},
+	"step":    {loop.EventToolCall: "calls", loop.EventCompactionStart: "compact", loop.EventModelRequest: "model", loop.EventError: "step", loop.EventFinalOutput: "step", loop.EventStepEnd: "run"},
 	"compact": {loop.EventModelRetry: "compact", loop.EventCompactionEnd: "step"},
 	"model":   {loop.EventModelRetry: "model", loop.EventModelDelta: "model", loop.EventModelResponse: "calls"},
 	"calls": {
@@ -98,8 +100,14 @@ func (c *checker) next(ev loop.Event) error {
 	if to != "calls" && c.results != c.calls {
 		return fmt.Errorf("%d of %d calls have a result", c.results, c.calls)
 	}
+	if ev.Type == loop.EventStepStart {
+		c.steps++
+	}
+	if c.state == "step" && to == "calls" && c.steps > 1 {
+		return errors.New("only the first step may go on with an earlier owner's turn")
+	}
 	c.state = to
-	if ev.Type == loop.EventModelRequest {
+	if ev.Type == loop.EventStepStart || ev.Type == loop.EventModelRequest {
 		c.calls, c.results, c.settled = 0, 0, make(map[int]bool)
 	}
 	return c.call(ev)

@@ -116,6 +116,9 @@ func baseEnv() []string {
 // PID returns the id of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// Ended is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.done }
+
 // Signal sends a signal to the process.
 func (p *Process) Signal(sig os.Signal) {
 	p.t.Helper()

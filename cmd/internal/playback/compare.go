@@ -3,6 +3,7 @@ package playback
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jetcrew/jetcrew/loop/memory"
@@ -33,10 +34,13 @@ func (g *game) compare(ctx context.Context) (*Outcome, error) {
 		}
 	}
 	o := &Outcome{
-		ID: g.transcript.ID, Run: g.run.ID(), Turns: state.Turns(), Workers: map[string]int{},
+		ID: g.transcript.ID, Run: g.id, Resumed: g.resumed, Turns: state.Turns(), Workers: map[string]int{},
 		Disordered: g.order.disordered(), Differences: []Difference{},
 	}
 	o.Differences = append(o.Differences, g.order.wrong...)
+	if c := state.Closed(); g.run == nil && state.Turns() < g.transcript.Turns() {
+		g.stopped = "it is closed: " + c.State
+	}
 	if g.stopped != "" {
 		o.Differences = append(o.Differences, Difference{Turn: o.Turns + 1, Index: -1, What: "the run ended early", Want: "another turn", Got: g.stopped})
 	}
@@ -46,27 +50,34 @@ func (g *game) compare(ctx context.Context) (*Outcome, error) {
 	return o, nil
 }
 
-const closeWithin = 5 * time.Second // for a replica to have a run's last fact
+const closeWithin = 5 * time.Second // for a replica to have a fact of a run
 
 // facts reads the run up to its close, which a replica may get a moment later.
 func (g *game) facts(ctx context.Context) ([]schema.Fact, error) {
+	var facts []schema.Fact
+	err := eventually(ctx, func(ctx context.Context) (there bool, err error) {
+		facts, err = g.player.Bus.Facts(ctx, g.id, 0)
+		return slices.ContainsFunc(facts, func(f schema.Fact) bool { return f.Key.Kind == schema.KindClose }), err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the close of run %s: %w", g.id, err)
+	}
+	return facts, nil
+}
+
+// eventually looks again and again until a fact is there that somebody is known to have written.
+func eventually(ctx context.Context, look func(context.Context) (there bool, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, closeWithin)
 	defer cancel()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for {
-		facts, err := g.player.Bus.Facts(ctx, g.run.ID(), 0)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range facts {
-			if f.Key.Kind == schema.KindClose {
-				return facts, nil
-			}
+		if there, err := look(ctx); there || err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the close of run %s is not there: %w", g.run.ID(), ctx.Err())
+			return fmt.Errorf("it is not there: %w", ctx.Err())
 		case <-again.C:
 		}
 	}

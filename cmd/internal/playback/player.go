@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/jetcrew/jetcrew/loop"
@@ -21,9 +22,13 @@ type Bus interface {
 
 // Player plays transcripts. It may be used by several goroutines at once.
 type Player struct {
-	Bus       Bus        // required
-	Model     loop.Model // required: answers each turn of each transcript, asked by the transcript's id
-	Queue     string     // required: whose workers execute the calls, which must be idempotent there
+	Bus   Bus        // required
+	Model loop.Model // required: answers each turn of each transcript, asked by the transcript's id
+	Queue string     // required: whose workers execute the calls, which must be idempotent there
+	Runs  string     // what the ids of the runs begin with, see RunID; such a run goes on where an earlier process left it. Empty: fresh ids
+
+	// Yield is closed when the runs shall be left as they are, for another process to go on with; nil: never.
+	Yield     <-chan struct{}
 	Principal schema.Principal
 	Instance  string           // id of this process; default a fresh one
 	Events    func(loop.Event) // gets the events of all runs; nil: nobody listens
@@ -34,6 +39,7 @@ type Player struct {
 type Outcome struct {
 	ID          string            `json:"id"`
 	Run         string            `json:"run"`
+	Resumed     bool              `json:"resumed"` // an earlier process had begun it, or played all of it
 	Turns       int               `json:"turns"`
 	Calls       int               `json:"calls"`
 	Disordered  int               `json:"disordered"`  // turns whose results arrived in another order than their calls'
@@ -72,8 +78,10 @@ type game struct {
 	transcript *replay.Transcript
 	tools      []schema.Tool
 	order      *order
-	run        *loop.Run
-	stopped    string // why the run did not get as far as the transcript; empty: it did
+	id         string // of the run
+	resumed    bool
+	run        *loop.Run // nil: it is closed already
+	stopped    string    // why the run did not get as far as the transcript; empty: it did
 }
 
 // registry shows the tools of the transcript.
@@ -100,12 +108,14 @@ func (g *game) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if g.run, err = agent.Start(ctx, ""); err != nil {
+	if err := g.begin(ctx, agent); err != nil || g.run == nil {
 		return err
 	}
+	said := 0
 	for _, e := range g.transcript.Exchanges() {
 		for _, text := range e.Says {
-			if err := g.run.Tell(ctx, text); err != nil {
+			said++
+			if err := g.run.TellOnce(ctx, schema.SourceTranscript+strconv.Itoa(said), text); err != nil {
 				return err
 			}
 		}
@@ -125,24 +135,34 @@ func (g *game) agent(m loop.Model) (*loop.Agent, error) {
 			Parallel: schema.Parallel{Calls: true},
 		},
 		Model: m, Bus: g.player.Bus, Registry: registry(g.tools), Events: g.order.event, NoLimits: true,
-		Principal: g.player.Principal, Instance: g.player.Instance, Logger: g.player.Logger,
+		Principal: g.player.Principal, Instance: g.player.Instance, Logger: g.player.Logger, Yield: g.player.Yield,
 	})
 }
 
 // workUpTo works until turn last has been taken. An exchange ends with each turn without calls, so it may take
 // several.
 func (g *game) workUpTo(ctx context.Context, last int) error {
-	for g.stopped == "" && g.run.State().Turns() < last {
-		before := g.run.State().Turns()
+	for g.stopped == "" && (g.run.State().Turns() < last || g.run.State().Turns() == last && g.left()) {
+		before, left := g.run.State().Turns(), g.left()
 		answer, err := g.run.Work(ctx)
 		if err != nil {
 			return err
 		}
-		if g.run.State().Turns() == before {
+		if g.run.State().Turns() == before && !left {
 			g.stopped = fmt.Sprintf("%s %s", answer.Reason, answer.Error)
 		}
 	}
 	return nil
+}
+
+// left tells whether the last turn was left without an answer to its exchange.
+func (g *game) left() bool {
+	state := g.run.State()
+	answered := 0
+	if a := state.Answer(state.Answers()); a != nil {
+		answered = a.Turn
+	}
+	return state.Turns() > answered
 }
 
 // close ends the run. The last thing in a transcript may be a message that nobody answers.
