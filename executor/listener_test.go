@@ -153,8 +153,7 @@ func TestListenerIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := &ear{}, &ear{}
 		var place executor.Listening
-		var set *executor.Set
-		set = quiet(t, text("swap", func(context.Context) (string, error) { place.Replace(second); return "", nil }), says("ok", "")).With(place.Wrap)
+		set := quiet(t, text("swap", func(context.Context) (string, error) { place.Replace(second); return "", nil }), says("ok", "")).With(place.Wrap)
 		execute(t, set, call("ok", ""))
 		place.Replace(first)
 		execute(t, set, call("swap", ""))
