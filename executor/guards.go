@@ -1,10 +1,13 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -33,7 +36,8 @@ const (
 )
 
 // Guards is several guards as one, asked in their order. A denial, guidance, redirection or invalid call ends the asking;
-// an ask goes on, since a later guard may deny, and then wins over allowing. A guard that panics denies.
+// an ask goes on, since a later guard may deny, and then wins over allowing; several are one question, with all of their
+// rules. A guard that panics denies.
 type Guards struct {
 	members []Guard
 	log     *slog.Logger
@@ -74,7 +78,8 @@ func (g *Guards) Decide(ctx context.Context, call *schema.TurnCall) schema.Decis
 	return asked
 }
 
-// Authorize asks those guards that are Authorizers.
+// Authorize asks those guards that are Authorizers. Where all that ask had asked before, it names the rules of that time, as
+// they stand in call.Decision: the approval was for them.
 func (g *Guards) Authorize(ctx context.Context, call *schema.TurnCall) schema.Decision {
 	var asked schema.Decision
 	for _, m := range g.members {
@@ -89,6 +94,9 @@ func (g *Guards) Authorize(ctx context.Context, call *schema.TurnCall) schema.De
 			return d
 		}
 		asked = merge(asked, d)
+	}
+	if asked.Action == schema.ActionAsk && call.Decision.Action == schema.ActionAsk && covered(asked.Rule, call.Decision.Rule) {
+		asked.Rule = call.Decision.Rule
 	}
 	return asked
 }
@@ -151,13 +159,40 @@ func stops(d schema.Decision) bool {
 	return true
 }
 
-// merge returns the stricter of two decisions, the first of them if they are equally strict. Allowing says as little as
-// nothing.
+// merge returns the stricter of two decisions; two questions become one. Allowing says as little as nothing.
 func merge(a, b schema.Decision) schema.Decision {
-	if stops(b) && !stops(a) || a.Action != schema.ActionAsk && !stops(a) && b.Action != "" {
+	switch {
+	case stops(a):
+		return a
+	case stops(b):
 		return b
+	case a.Action == schema.ActionAsk && b.Action == schema.ActionAsk:
+		a.Rule, a.Text = join(a.Rule, betweenRules, b.Rule), join(a.Text, "; ", b.Text)
+		return a
+	case a.Action == schema.ActionAsk || b.Action == "":
+		return a
 	}
-	return a
+	return b
+}
+
+const betweenRules = ", "
+
+func join(a, between, b string) string {
+	if a == "" || b == "" || a == b {
+		return cmp.Or(a, b)
+	}
+	return a + between + b
+}
+
+// covered tells whether every rule of a question is one of the question before.
+func covered(rules, before string) bool {
+	known := strings.Split(before, betweenRules)
+	for rule := range strings.SplitSeq(rules, betweenRules) {
+		if !slices.Contains(known, rule) {
+			return false
+		}
+	}
+	return true
 }
 
 // canonicalArgs brings arguments that differ from before into the form that all readers expect.

@@ -56,7 +56,8 @@ func TestGuardsDecide(t *testing.T) {
 		{"the first of two", []executor.Guard{decides("g", executor.Guide("so.")), decides("d", executor.Block("no"))}, schema.ActionGuide, "g", "so."},
 		{"redirect", []executor.Guard{decides("r", executor.Fallback("that."))}, schema.ActionRedirect, "r", "that."},
 		{"ask beats allow", []executor.Guard{asks("a"), allow}, schema.ActionAsk, "a", "may it?"},
-		{"the first of two asks", []executor.Guard{asks("a"), asks("b")}, schema.ActionAsk, "a", "may it?"},
+		{"two asks are one", []executor.Guard{asks("a"), allow, asks("b")}, schema.ActionAsk, "a, b", "may it?"},
+		{"the same ask twice", []executor.Guard{asks("a"), asks("a")}, schema.ActionAsk, "a", "may it?"},
 		{"deny beats ask", []executor.Guard{asks("a"), decides("d", executor.Block("no"))}, schema.ActionDeny, "d", "no"},
 		{"guide beats ask", []executor.Guard{asks("a"), decides("g", executor.Guide("so."))}, schema.ActionGuide, "g", "so."},
 		{"redirect beats ask", []executor.Guard{asks("a"), decides("r", executor.Fallback("that."))}, schema.ActionRedirect, "r", "that."},
@@ -135,6 +136,56 @@ func TestGuardsAuthorize(t *testing.T) {
 	})
 	if d := g.Authorize(t.Context(), call); d.Action != schema.ActionAsk {
 		t.Errorf("ask again: got %+v", d)
+	}
+}
+
+// asker asks by its rule, again after an approval; "" allows.
+type asker struct{ rule string }
+
+func (a *asker) Decide(context.Context, *schema.TurnCall) schema.Decision {
+	if a.rule == "" {
+		return executor.Allow()
+	}
+	return schema.Decision{Action: schema.ActionAsk, Rule: a.rule}
+}
+
+func (a *asker) Authorize(ctx context.Context, c *schema.TurnCall) schema.Decision {
+	return a.Decide(ctx, c)
+}
+
+func (*asker) Settle(context.Context, *schema.TurnCall, *schema.Result) (string, bool) {
+	return "", false
+}
+
+// An approval covers the rules that asked for it and no other.
+func TestGuardsAskAgain(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name       string
+		then, now  [2]string // rules of two guards
+		hook       bool      // that asks at first only
+		asked, got string    // rule
+	}{
+		{"the same", [2]string{"a", "b"}, [2]string{"a", "b"}, false, "a, b", "a, b"},
+		{"with a hook", [2]string{"a", "b"}, [2]string{"a", "b"}, true, "hook, a, b", "hook, a, b"},
+		{"only a hook", [2]string{}, [2]string{}, true, "hook", ""},
+		{"one less", [2]string{"a", "b"}, [2]string{"", "b"}, false, "a, b", "a, b"},
+		{"one more", [2]string{"a", ""}, [2]string{"a", "b"}, false, "a", "a, b"},
+		{"one more before", [2]string{"", "b"}, [2]string{"a", "b"}, false, "b", "a, b"},
+		{"another", [2]string{"a", ""}, [2]string{"c", ""}, false, "a", "c"},
+	}
+	for _, tt := range tests {
+		one, two := &asker{tt.then[0]}, &asker{tt.then[1]}
+		g := guards(one, two)
+		if tt.hook {
+			g = guards(asks("hook"), one, two)
+		}
+		c := turnCall("t", "{}")
+		c.Decision = g.Decide(t.Context(), c)
+		one.rule, two.rule = tt.now[0], tt.now[1]
+		if got := g.Authorize(t.Context(), c); c.Decision.Rule != tt.asked || got.Rule != tt.got {
+			t.Errorf("%s: asked by %q, want %q; then by %q, want %q", tt.name, c.Decision.Rule, tt.asked, got.Rule, tt.got)
+		}
 	}
 }
 
