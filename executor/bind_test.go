@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	_ loop.Guard          = (*executor.Binding)(nil)
-	_ executor.Authorizer = (*executor.Binding)(nil)
+	_ loop.Guard      = (*executor.Binding)(nil)
+	_ loop.Authorizer = (*executor.Binding)(nil)
 )
 
 func tenantOf(ctx context.Context, _ *schema.TurnCall) (map[string]any, error) {

@@ -14,15 +14,20 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// What the loop takes as a guard.
+// What the loop takes.
 var (
 	_ loop.Guard = (*executor.Filter)(nil)
 	_ loop.Guard = (*executor.Hook)(nil)
 	_ loop.Guard = (*executor.Guards)(nil)
 	_ loop.Guard = executor.Guard(nil)
 
-	_ executor.Authorizer = (*executor.Filter)(nil)
-	_ executor.Authorizer = (*executor.Guards)(nil)
+	_ loop.Authorizer = (*executor.Filter)(nil)
+	_ loop.Authorizer = (*executor.Guards)(nil)
+	_ loop.Authorizer = executor.Authorizer(nil)
+
+	_ loop.Listener = (*executor.Listening)(nil)
+	_ loop.Listener = executor.Listeners(nil)
+	_ loop.Listener = executor.Listener(nil)
 )
 
 func turnCall(tool, args string) *schema.TurnCall {
