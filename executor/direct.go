@@ -8,12 +8,14 @@ import (
 )
 
 // Call runs a tool of the set for code outside the loop, through the same wrappers and checks as Execute and under
-// the same guard; args is the JSON text of an object, empty for none. An error wraps a *schema.Error of the class
+// the same guard; args is the JSON text of an object, empty for none. The principal is that of ctx, see
+// schema.WithScene. An error wraps a *schema.Error of the class
 // that a model would read and, when the tool ran, the tool's own error or *PanicError. A Transient error is an error.
 func (s *Set) Call(ctx context.Context, name string, args schema.JSONText) (string, error) {
 	var cause error
 	ctx = context.WithValue(ctx, reportKey{}, &cause)
-	call := &schema.Call{Run: schema.NewID(), Tool: name, Args: args}
+	scene := schema.SceneOf(ctx)
+	call := &schema.Call{Run: schema.NewID(), Tool: name, Args: args, Agent: scene.Agent, Principal: scene.Principal}
 	res, pending := s.Execute(ctx, call)
 	switch {
 	case pending != nil:

@@ -78,15 +78,22 @@ func settle(ctx context.Context, r settling) (res schema.Result, pending *schema
 			res, pending = fail(r.call, schema.Panic, newPanicError(v).Error()), nil
 		}
 	}()
-	if e := r.ended(ctx); e != nil {
-		return fail(r.call, e.Type, e.Message), nil
+	marked := false
+	if !crashed(r.err) {
+		r.err, marked = aborts(r.err)
 	}
-	var transient *transientError
-	if r.idempotent && !crashed(r.err) && errors.As(r.err, &transient) {
-		return schema.Result{}, &schema.Pending{RetryAfterMS: transient.after.Milliseconds(), Reason: bound(errorText(r.err))}
+	e := r.ended(ctx)
+	if e == nil && !marked {
+		if pending = r.pending(); pending != nil {
+			return schema.Result{}, pending
+		}
 	}
-	e := typed(r.err)
-	return fail(r.call, e.Type, e.Message), nil
+	if e == nil {
+		e = typed(r.err)
+	}
+	res = fail(r.call, e.Type, e.Message)
+	res.Aborts = marked
+	return res, nil
 }
 
 // settling is a run that ended with err.
@@ -95,6 +102,15 @@ type settling struct {
 	err        error
 	idempotent bool          // tool and call both say so
 	timeout    time.Duration // of the tool; 0: none
+}
+
+// pending returns when to try again, nil when the run's error is the outcome of its call.
+func (r settling) pending() *schema.Pending {
+	var transient *transientError
+	if !r.idempotent || crashed(r.err) || !errors.As(r.err, &transient) {
+		return nil
+	}
+	return &schema.Pending{RetryAfterMS: transient.after.Milliseconds(), Reason: bound(errorText(r.err))}
 }
 
 // typed returns the class and the text of an error of a tool.
@@ -164,6 +180,8 @@ func fail(call *schema.Call, t schema.ErrorType, message string) schema.Result {
 	}
 	return call.Fail(t, message)
 }
+
+func denied(why string) *schema.Error { return &schema.Error{Type: schema.Denied, Message: why} }
 
 func emptyMessage(t schema.ErrorType) string {
 	if t == schema.ToolFailed {

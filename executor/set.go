@@ -17,9 +17,10 @@ const MaxOutput = schema.MaxPayload
 
 // Config sets up a Set.
 type Config struct {
-	Queue  string        // queue that its workers serve, see schema.CheckQueue
-	Grace  time.Duration // how long a handler may go on after its context ended; default 2 s
-	Logger *slog.Logger  // for panics; default slog.Default()
+	Queue            string        // queue that its workers serve, see schema.CheckQueue
+	Grace            time.Duration // how long a handler may go on after its context ended; default 2 s
+	Logger           *slog.Logger  // for panics; default slog.Default()
+	RequireAuthority bool          // refuse calls whose principal states no scopes, see schema.Permits
 }
 
 func (c Config) withDefaults() Config {
@@ -42,6 +43,7 @@ type Set struct {
 	names     []string // sorted
 	validator *schema.Validator
 	guard     *guard
+	required  bool // the authority of a call
 	execute   Execute
 }
 
@@ -57,7 +59,7 @@ func (c Config) NewSet(tools ...Tool) (*Set, error) {
 	c = c.withDefaults()
 	s := &Set{
 		queue: c.Queue, tools: make(map[string]*Tool, len(tools)),
-		validator: schema.NewValidator(), guard: &guard{grace: c.Grace, log: c.Logger},
+		validator: schema.NewValidator(), guard: &guard{grace: c.Grace, log: c.Logger}, required: c.RequireAuthority,
 	}
 	s.execute = s.run
 	for i, t := range tools {
@@ -108,8 +110,8 @@ func (s *Set) Tools() []schema.Tool {
 // holds what it holds: a worker with too many of them should end.
 func (s *Set) Abandoned() int64 { return s.guard.abandoned.Load() }
 
-// Execute is the Execute of the set: wrappers, look-up, structural validation, then the tool under the guard. It
-// returns at the latest one grace after ctx, the call's timeout or the tool's own timeout has ended. Whatever the
+// Execute is the Execute of the set: authority, wrappers, look-up, structural validation, then the tool under the guard.
+// It returns at the latest one grace after ctx, the call's timeout or the tool's own timeout has ended. Whatever the
 // tool does is a result; under a context that has ended already it does not start. A call is Pending only if an idempotent tool returned a Transient error for a call that is
 // idempotent too.
 func (s *Set) Execute(ctx context.Context, call *schema.Call) (res schema.Result, pending *schema.Pending) {
@@ -124,23 +126,45 @@ func (s *Set) Execute(ctx context.Context, call *schema.Call) (res schema.Result
 	if err != nil {
 		return refuse(ctx, call, err)
 	}
+	if err := s.outside(call); err != nil {
+		return refuse(ctx, call, err)
+	}
 	return s.execute(ctx, call)
 }
 
-// canonical returns the call with its arguments in their one form, which wrappers, validation and tool all see: a
-// call may have been published by anyone who may publish.
+// canonical returns the call with its arguments and bound values in their one form, which wrappers, validation and tool
+// all see: a call may have been published by anyone who may publish.
 func canonical(call *schema.Call) (*schema.Call, *schema.Error) {
 	args, _, err := schema.Canonical(string(call.Args))
-	if err != nil || args == call.Args {
+	if err != nil {
+		return call, err
+	}
+	bound, err := canonicalBound(call.Bound, args)
+	if err != nil || args == call.Args && bound == call.Bound {
 		return call, err
 	}
 	changed := *call
-	changed.Args = args
+	changed.Args, changed.Bound = args, bound
 	return &changed, nil
 }
 
-// run is the innermost Execute.
+// outside refuses a call that its principal's scopes do not allow.
+func (s *Set) outside(call *schema.Call) *schema.Error {
+	effect := ""
+	if tool := s.tools[call.Tool]; tool != nil {
+		effect = tool.Effect
+	}
+	if why := outside(call, authority{s.queue, effect, s.required}); why != "" {
+		return denied(why)
+	}
+	return nil
+}
+
+// run is the innermost Execute. It asks for the authority again, since a wrapper may have passed on another call.
 func (s *Set) run(ctx context.Context, call *schema.Call) (schema.Result, *schema.Pending) {
+	if err := s.outside(call); err != nil {
+		return refuse(ctx, call, err)
+	}
 	tool := s.tools[call.Tool]
 	if tool == nil {
 		return refuse(ctx, call, schema.Unknown(call.Tool, s.names))

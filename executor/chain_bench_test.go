@@ -1,0 +1,140 @@
+package executor_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jetcrew/jetcrew/executor"
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// permit is a guard like a policy: rules of which the first that matches holds, and the scopes of the run.
+type permit []struct {
+	tool   string
+	action schema.Action
+}
+
+func (p permit) Decide(ctx context.Context, c *schema.TurnCall) schema.Decision {
+	principal := schema.SceneOf(ctx).Principal
+	if why := schema.Permits(principal.Scopes, schema.Scoped{Queue: c.Queue, Tool: c.Tool, Effect: c.Effect, Tenant: principal.Tenant}, time.Now()); why != "" {
+		return executor.Block(why)
+	}
+	for _, rule := range p {
+		if schema.MatchTool(rule.tool, c.Queue, c.Tool) {
+			return schema.Decision{Action: rule.action}
+		}
+	}
+	return schema.Decision{}
+}
+
+func (permit) Settle(context.Context, *schema.TurnCall, *schema.Result) (string, bool) {
+	return "", false
+}
+
+// silent hears and does nothing.
+type silent struct{}
+
+func (silent) Start(context.Context, *schema.Call)                                  {}
+func (silent) Complete(context.Context, *schema.Call, schema.Result, time.Duration) {}
+
+// parts are a call alone, and what may stand around it.
+type parts struct {
+	ctx            context.Context
+	guards         *executor.Guards
+	plain, wrapped *executor.Set // without and with a listener
+	turn           schema.TurnCall
+	bare, scoped   schema.Call // without and with authority and bound values
+	result         schema.Result
+}
+
+func newParts(tb testing.TB) *parts {
+	tb.Helper()
+	principal := schema.Principal{ID: "u", Tenant: "acme", Scopes: []string{"tool:shop/*", "effect:read", "effect:write", "tenant:acme", "until:2999-01-01T00:00:00Z"}}
+	plain, err := executor.NewSet("shop", executor.Tool{
+		Tool: schema.Tool{Name: "find_orders", Description: "Finds orders.", Effect: schema.EffectRead},
+		Run:  func(context.Context, *schema.Call) (string, error) { return "none", nil },
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &parts{
+		ctx:   schema.WithScene(tb.Context(), schema.Scene{Run: "r1", Agent: "shopper", Principal: principal}),
+		plain: plain, wrapped: plain.With(executor.NewListening(silent{}).Wrap),
+		turn: schema.TurnCall{Label: "c1", Tool: "find_orders", Queue: "shop", Effect: schema.EffectRead, Args: `{"query":"open orders of last week","limit":20,"sort":{"by":"date"}}`},
+	}
+	p.bare = schema.Call{Run: "r1", Turn: 1, Tool: p.turn.Tool, Args: p.turn.Args}
+	p.scoped = p.bare
+	p.scoped.Principal, p.scoped.Bound = principal, `{"tenant":"acme"}`
+	p.result = p.bare.Done("none")
+	p.guards = executor.NewGuards(nil,
+		&executor.Hook{
+			Before: func(context.Context, *schema.TurnCall) schema.Decision { return executor.Allow() },
+			After:  func(context.Context, *schema.TurnCall, *schema.Result) (string, bool) { return "", false },
+		},
+		executor.NewFilter(func(_ context.Context, c *schema.TurnCall) schema.Decision {
+			if slices.Contains([]string{"sql_query", "file_write"}, c.Tool) {
+				return executor.Block("")
+			}
+			return executor.Allow()
+		}),
+		permit{{"rm_*", schema.ActionDeny}, {"web/*", schema.ActionAsk}, {"find_*", schema.ActionAllow}},
+		executor.Bind("shop/*", tenantOf))
+	return p
+}
+
+// decide is the orchestrator's part of the chain.
+func (p *parts) decide(tb testing.TB) {
+	c := p.turn
+	if d := p.guards.Decide(p.ctx, &c); d.Action != schema.ActionAllow || c.Bound != p.scoped.Bound {
+		tb.Fatalf("%+v, bound %s", d, c.Bound)
+	}
+	p.guards.Settle(p.ctx, &c, &p.result)
+}
+
+func (p *parts) execute(tb testing.TB, set *executor.Set, c *schema.Call) {
+	if r, _ := set.Execute(p.ctx, c); !r.OK {
+		tb.Fatal(r.Output)
+	}
+}
+
+func (p *parts) alone(tb testing.TB)     { p.execute(tb, p.plain, &p.bare) }
+func (p *parts) authority(tb testing.TB) { p.execute(tb, p.plain, &p.scoped) }
+func (p *parts) listener(tb testing.TB)  { p.execute(tb, p.wrapped, &p.bare) }
+
+func (p *parts) chain(tb testing.TB) {
+	p.decide(tb)
+	p.execute(tb, p.wrapped, &p.scoped)
+}
+
+// BenchmarkChain is what the whole chain adds to a call: alone is the call itself, chain the same call with everything
+// around it, the others have one part of that. The limit is 15 µs and 15 allocations between alone and chain.
+func BenchmarkChain(b *testing.B) {
+	p := newParts(b)
+	for _, part := range []struct {
+		name string
+		do   func(testing.TB)
+	}{{"alone", p.alone}, {"guards", p.decide}, {"authority", p.authority}, {"listener", p.listener}, {"chain", p.chain}} {
+		b.Run(part.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				part.do(b)
+			}
+		})
+	}
+}
+
+// The allocations of the chain are the same on every machine. Not parallel, since they are counted.
+func TestChainAllocates(t *testing.T) {
+	p := newParts(t)
+	alone, chain := math.Inf(1), math.Inf(1)
+	for range 5 { // the race detector empties pools at random
+		alone = min(alone, testing.AllocsPerRun(100, func() { p.alone(t) }))
+		chain = min(chain, testing.AllocsPerRun(100, func() { p.chain(t) }))
+	}
+	if chain-alone > 15 {
+		t.Errorf("the chain adds %v allocations to the %v of a call, want at most 15", chain-alone, alone)
+	}
+}
