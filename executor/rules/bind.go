@@ -145,6 +145,7 @@ func (c *compiler) parts(path, text string) []part {
 			i = end
 			continue
 		}
+		whole := text[i:end]
 		for {
 			at := strings.Index(text[i:end], "${")
 			if at < 0 {
@@ -152,7 +153,7 @@ func (c *compiler) parts(path, text string) []part {
 			}
 			name, _, closed := strings.Cut(text[i+at+2:end-1], "}")
 			if !closed {
-				c.problems.add(path, CodeBind, "%.80s: ${ without }", text[i:end])
+				c.problems.add(path, CodeBind, "%.80s: ${ without }", whole)
 				break
 			}
 			c.variable(path, name)

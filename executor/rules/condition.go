@@ -99,9 +99,10 @@ func (c *compiler) condition(path, text string) condition {
 	return condition{program}
 }
 
-// celText is a message of CEL in our words, where its own would not help: it names a container that rules do not have.
+// celText is a message of CEL as part of ours: without the container, which rules do not have.
 func celText(message string) string {
-	return strings.ReplaceAll(strings.TrimSpace(message), " (in container '')", "")
+	message = strings.ReplaceAll(strings.TrimSpace(message), " (in container '')", "")
+	return strings.Replace(message, "Syntax error:", "syntax error:", 1)
 }
 
 // principal refuses parts of the principal that it does not have: with a map, CEL would find that only at each call.

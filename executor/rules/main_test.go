@@ -12,7 +12,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func compile(t testing.TB, g *schema.Governance) *rules.Rules {
+// failer is what tests, benchmarks and properties have in common.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+func compile(t failer, g *schema.Governance) *rules.Rules {
 	t.Helper()
 	r, err := rules.Compile(g)
 	if err != nil {

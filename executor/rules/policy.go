@@ -83,7 +83,7 @@ func (r *rule) weigh(s *subject, w *weighing) schema.Decision {
 	if d.Action == schema.ActionDeny {
 		return d
 	}
-	w.decided = true
+	w.decided = w.decided || err == nil // a rule that may not match leaves the default in force
 	w.consider(d)
 	return schema.Decision{}
 }

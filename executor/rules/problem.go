@@ -13,6 +13,7 @@ const (
 	CodeCondition = "condition" // an expression that CEL does not take
 	CodeBind      = "bind"      // values to bind that are no JSON object, or hold a variable wrongly
 	CodeRange     = "range"     // a number out of range
+	CodeName      = "name"      // a name with signs that it cannot have
 	CodeDuplicate = "duplicate" // a name that two rules share
 )
 

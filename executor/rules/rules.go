@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -90,6 +92,9 @@ type compiler struct {
 // name returns what decisions call a rule. An approval counts for the rule that asked, so no two may be called alike.
 func (c *compiler) name(name, place string) string {
 	called := cmp.Or(name, place)
+	if strings.ContainsFunc(name, func(r rune) bool { return r == ',' || unicode.IsControl(r) }) {
+		c.problems.add(place+".name", CodeName, "%.80q: a name has no commas, which stand between the names of several rules, and no control characters", name)
+	}
 	if first, ok := c.taken[called]; ok {
 		c.problems.add(place+".name", CodeDuplicate, "%s is called %.80q too; give each rule a name of its own, or none", first, called)
 		return called
