@@ -122,7 +122,10 @@ func (c *compiler) binding(path string, values schema.JSONText) *binding {
 		c.problems.add(path, CodeBind, "%s", strings.TrimPrefix(bad.Message, "arguments are "))
 		return nil
 	}
-	b := &binding{rule: path, keys: slices.Collect(topKeys(text)), parts: c.parts(path, string(text))}
+	b := &binding{rule: path, parts: c.parts(path, string(text))}
+	for key := range topFields(string(text)) {
+		b.keys = append(b.keys, key)
+	}
 	if len(b.keys) == 0 {
 		return nil
 	}

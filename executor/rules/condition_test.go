@@ -14,7 +14,8 @@ func TestConditions(t *testing.T) {
 	t.Parallel()
 	call := schema.TurnCall{
 		Tool: "shown", Target: "own", Queue: "orders", Source: "github", Effect: "odd",
-		Args: `{"n":3,"big":9007199254740993,"x":2.5,"e":1e3,"s":"straße","list":[1,2],"o":{"k":null},"yes":true}`,
+		Args: `{"n":3,"big":9007199254740993,"x":2.5,"e":1e3,"s":"straße","list":[1,2],"o":{"k":null},"yes":true,
+			"huge":123456789012345678901,"deep":{"n":7,"huge":123456789012345678901}}`,
 	}
 	ctx := schema.WithScene(context.Background(), schema.Scene{Principal: schema.Principal{ID: "ada", Tenant: "acme"}})
 	for _, when := range []string{
@@ -24,11 +25,15 @@ func TestConditions(t *testing.T) {
 		`args.big == 9007199254740993`,
 		`args.x > 2 && type(args.x) == double`,
 		`args.e == 1000`,
+		`args.huge > 9223372036854775807 && type(args.huge) == double && args.deep.n == 7 && type(args.deep.n) == int && args.deep.huge > 1`,
 		`args.s.startsWith("stra") && args.s.matches("^[a-zß]+$") && size(args.s) == 6`,
 		`args.list.exists(i, i > 1) && 2 in args.list`,
 		`args.o.k == null && !has(args.o.z) && has(args.n)`,
 		`args.yes`,
 		`!has(args.zzz)`,
+		`"n" in args && !("z" in args) && size(args) == 10 && args.exists(k, k == "yes") && args == args`,
+		`args["s"] == "straße" && args.o.size() == 1`,
+		`type(args) == map`,
 	} {
 		r := compile(t, &schema.Governance{Environment: "test", Filters: []schema.FilterRule{{When: when, Action: schema.ActionDeny, Text: "yes"}}})
 		if d := r.Decide(ctx, &call); d.Action != schema.ActionDeny || d.Text != "yes" {
@@ -49,9 +54,10 @@ func TestConditionFailsClosed(t *testing.T) {
 		{`args.s > 1`, `{"s":"x"}`, "no such overload"},
 		{`args.s`, `{"s":"true"}`, "neither true nor false"},
 		{`1 / args.n == 1`, `{"n":0}`, "division by zero"},
-		{`args.n == 1`, `{"n":1e9999}`, ""},
-		{`args.n == 1`, `{"n":`, "the arguments cannot be read"},
-		{`args.n == 1`, `null`, "the arguments are not one object"},
+		{`args.n == 1`, `{"n":1e9999}`, "the number is too large"},
+		{`args.o.n == 1`, `{"o":{"n":1e9999}}`, ""},
+		{`args.n == 1`, `{"n":`, "the arguments are no JSON object"},
+		{`args.n == 1`, `null`, "the arguments are no JSON object"},
 		{`args.l.all(a, args.l.all(b, args.l.all(c, a + b + c >= 0)))`, `{"l":[` + strings.Repeat("1,", 99) + `1]}`, "cost"},
 	} {
 		filter := func(a schema.Action) *schema.Governance {

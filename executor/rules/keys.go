@@ -11,7 +11,7 @@ import (
 
 // findKey returns the first of the keys that the object has at its top.
 func findKey(object schema.JSONText, keys []string) (string, bool) {
-	for k := range topKeys(object) {
+	for k := range topFields(string(object)) {
 		if slices.Contains(keys, k) {
 			return k, true
 		}
@@ -19,27 +19,38 @@ func findKey(object schema.JSONText, keys []string) (string, bool) {
 	return "", false
 }
 
-// topKeys yields the keys at the top of an object, in its order. The text is valid JSON; it need not be canonical, since
-// guards may change arguments.
-func topKeys(object schema.JSONText) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		text := string(object)
-		depth, key := 0, false // key: a string that comes now is one
-		for i := 0; i < len(text); i++ {
-			switch text[i] {
+// topFields yields the fields at the top of an object, in its order: keys, and values as JSON text. The object is valid
+// JSON; it need not be canonical, since guards may change arguments.
+func topFields(object string) iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		depth, key := 0, ""
+		from := 0 // where the value of the key begins; 0: the key comes first
+		for i := 0; i < len(object); i++ {
+			switch object[i] {
 			case '{', '[':
 				depth++
-				key = depth == 1
 			case '}', ']':
 				depth--
-			case ',':
-				key = depth == 1
-			case '"':
-				end := endOfString(text, i)
-				if key && depth == 1 && !yield(unquoted(text[i:end])) {
+				if depth == 0 && from > 0 {
+					yield(key, strings.TrimSpace(object[from:i]))
 					return
 				}
-				key = false
+			case ',':
+				if depth == 1 && !yield(key, strings.TrimSpace(object[from:i])) {
+					return
+				}
+				if depth == 1 {
+					from = 0
+				}
+			case ':':
+				if depth == 1 {
+					from = i + 1
+				}
+			case '"':
+				end := endOfString(object, i)
+				if depth == 1 && from == 0 {
+					key = unquoted(object[i:end])
+				}
 				i = end - 1
 			}
 		}
@@ -61,10 +72,13 @@ func endOfString(text string, i int) int {
 
 // unquoted is the value of a JSON string.
 func unquoted(quoted string) string {
-	if !strings.ContainsRune(quoted, '\\') {
-		return strings.Trim(quoted, `"`)
+	if strings.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
 	}
-	var s string
+	return unescaped(quoted)
+}
+
+func unescaped(quoted string) (s string) {
 	_ = json.Unmarshal([]byte(quoted), &s) // of what is no string: ""
 	return s
 }

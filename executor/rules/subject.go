@@ -3,7 +3,6 @@ package rules
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"cel.dev/cel-go/cel"
@@ -53,49 +52,38 @@ const (
 	fieldTenant = "tenant"
 )
 
-// facts are a subject's variables. It stands apart so that a call which meets no condition needs no memory for it.
+// facts are a subject's variables. They stand apart so that a call which meets no condition needs no memory for them.
 type facts struct {
 	tool, queue, source, effect, environment string
-	principal                                map[string]string
-	args                                     map[string]any
+	principal                                schema.Principal
+	args                                     arguments
 }
 
 var _ cel.Activation = (*facts)(nil)
+
+var errArguments = errors.New("the arguments are no JSON object")
 
 // known returns the variables of the subject. An error says that its arguments cannot be read.
 func (s *subject) known() (*facts, error) {
 	if s.facts != nil {
 		return s.facts, nil
 	}
-	args, err := decode(s.call.Args)
-	if err != nil {
-		return nil, err
+	text := strings.TrimSpace(string(s.call.Args))
+	if !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
+		return nil, errArguments
 	}
 	s.facts = &facts{
-		tool: s.tool, queue: s.queue, source: s.call.Source, effect: s.effect, environment: s.environment, args: args,
-		principal: map[string]string{fieldID: s.scene.Principal.ID, fieldTenant: s.scene.Principal.Tenant},
+		tool: s.tool, queue: s.queue, source: s.call.Source, effect: s.effect, environment: s.environment,
+		principal: s.scene.Principal, args: arguments{text: text},
 	}
 	return s.facts, nil
-}
-
-// decode reads arguments; numbers stay what they are written as, so that an integer is one in conditions too.
-func decode(text schema.JSONText) (args map[string]any, err error) {
-	dec := json.NewDecoder(strings.NewReader(string(text)))
-	dec.UseNumber()
-	if err := dec.Decode(&args); err != nil {
-		return nil, fmt.Errorf("the arguments cannot be read: %w", err)
-	}
-	if args == nil || dec.More() {
-		return nil, errors.New("the arguments are not one object")
-	}
-	return args, nil
 }
 
 // ResolveName returns the value of a variable.
 func (f *facts) ResolveName(name string) (any, bool) {
 	switch name {
 	case varArgs:
-		return f.args, true
+		return &f.args, true
 	case varTool:
 		return f.tool, true
 	case varQueue:
@@ -107,7 +95,7 @@ func (f *facts) ResolveName(name string) (any, bool) {
 	case varEnvironment:
 		return f.environment, true
 	case varPrincipal:
-		return f.principal, true
+		return map[string]string{fieldID: f.principal.ID, fieldTenant: f.principal.Tenant}, true
 	}
 	return nil, false
 }
