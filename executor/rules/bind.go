@@ -148,25 +148,36 @@ func (c *compiler) parts(path, text string) []part {
 			i = end
 			continue
 		}
-		whole := text[i:end]
-		for {
-			at := strings.Index(text[i:end], "${")
-			if at < 0 {
-				break
-			}
-			name, _, closed := strings.Cut(text[i+at+2:end-1], "}")
-			if !closed {
-				c.problems.add(path, CodeBind, "%.80s: ${ without }", whole)
-				break
-			}
-			c.variable(path, name)
-			parts = append(parts, part{text[from : i+at], name})
-			i += at + len("${}") + len(name)
-			from = i
-		}
+		parts, from = c.cut(path, parts, text[:end], i, from)
 		i = end - 1
 	}
 	return append(parts, part{text: text[from:]})
+}
+
+// cut adds the parts that end in the string from start to the end of text, and returns from where the next one goes on. A
+// "$${" is the text "${".
+func (c *compiler) cut(path string, parts []part, text string, start, from int) ([]part, int) {
+	for i := start; ; {
+		at := strings.Index(text[i:], "${")
+		if at < 0 {
+			return parts, from
+		}
+		at += i
+		if at > from && text[at-1] == '$' {
+			parts = append(parts, part{text: text[from : at-1]})
+			from, i = at, at+len("${")
+			continue
+		}
+		name, _, closed := strings.Cut(text[at+len("${"):len(text)-1], "}")
+		if !closed {
+			c.problems.add(path, CodeBind, "%.80s: ${ without }; write $${ where the text itself is meant", text[start:])
+			return parts, from
+		}
+		c.variable(path, name)
+		parts = append(parts, part{text[from:at], name})
+		i = at + len("${}") + len(name)
+		from = i
+	}
 }
 
 func (c *compiler) variable(path, name string) {

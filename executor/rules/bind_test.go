@@ -26,6 +26,7 @@ func TestBind(t *testing.T) {
 			name: "variables", bind: `{"f":{"tenant":"${principal.tenant}","by":["${agent}/${run}",true]},"id":"<${principal.id}>"}`, args: `{}`, scene: ada,
 			bound: `{"f":{"tenant":"ac\"me <é>","by":["helper/r-1",true]},"id":"<ada>"}`,
 		},
+		{name: "no variable", bind: `{"a":"$${run} $$${run}","b":"$1 $$ {x}"}`, args: `{}`, bound: `{"a":"${run} $${run}","b":"$1 $$ {x}"}`},
 		{name: "nothing", bind: `{}`, args: `{}`},
 		{name: "beside another guard's", bind: `{"a":1}`, args: `{}`, before: `{"b":2}`, bound: `{"b":2,"a":1}`},
 		{name: "bound twice", bind: `{"a":1}`, args: `{}`, before: `{"a":2}`, bound: `{"a":2}`, action: schema.ActionDeny, text: `"a" is bound already`},
