@@ -14,16 +14,20 @@ import (
 // arguments are a call's arguments as a map of CEL. A condition mostly looks at one or two of them, and decoding all costs
 // several times what the condition does: a field is decoded when it is asked for, all of them when the map itself is.
 type arguments struct {
-	text string        // valid JSON, an object
-	all  traits.Mapper // nil: nobody wanted all
+	text  string        // valid JSON, an object
+	asked int           // fields that were looked for
+	all   traits.Mapper // nil: nobody wanted all, or many
 }
+
+// maxAsked is how many fields are looked for one by one, each of which reads the text; a loop may look for any number.
+const maxAsked = 8
 
 var _ traits.Mapper = (*arguments)(nil)
 
 // Find returns the value of a field. Of a key that occurs twice the last counts, as it does for decoders.
 func (a *arguments) Find(key ref.Val) (v ref.Val, found bool) {
 	name, ok := key.(types.String)
-	if !ok {
+	if a.asked++; !ok || a.asked > maxAsked {
 		return a.whole().Find(key)
 	}
 	text := ""

@@ -1,26 +1,34 @@
 package rules
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
 
 const (
 	maxCost      = 100_000 // of one evaluation, in CEL's units; about one a step or ten characters of text
-	maxCondition = 4096    // length of an expression, in characters
-	maxWhy       = 200     // bytes of CEL's message within a decision
+	maxTime      = time.Second
+	maxCondition = 4096 // length of an expression, in characters
+	checkEvery   = 16   // rounds of a loop between two looks at the clock
+	maxWhy       = 200  // bytes of CEL's message within a decision
 )
 
 // condition is a compiled expression; the zero condition always holds.
-type condition struct{ program cel.Program }
+type condition struct {
+	program cel.Program
+	loops   bool // over lists or maps
+}
 
 // holds evaluates the condition. An error says why it is neither true nor false.
 func (c condition) holds(s *subject) (bool, error) {
@@ -31,7 +39,7 @@ func (c condition) holds(s *subject) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	v, _, err := c.program.Eval(f)
+	v, err := c.eval(f)
 	if err != nil {
 		return false, err
 	}
@@ -40,6 +48,19 @@ func (c condition) holds(s *subject) (bool, error) {
 		return false, errors.New("it gives neither true nor false")
 	}
 	return bool(b), nil
+}
+
+// eval bounds the time only of what loops: CEL counts the comparison of two maps as one step, however much they hold, so
+// that a loop may take long at little cost.
+func (c condition) eval(f *facts) (ref.Val, error) {
+	if !c.loops {
+		v, _, err := c.program.Eval(f)
+		return v, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
+	defer cancel()
+	v, _, err := c.program.ContextEval(ctx, f)
+	return v, err
 }
 
 // failed is what a decision's text says of a condition that could not be evaluated.
@@ -92,17 +113,32 @@ func (c *compiler) condition(path, text string) condition {
 		c.problems.add(path, CodeCondition, "the condition gives %s, and has to give true or false", cel.FormatCELType(out))
 	}
 	c.principal(path, tree)
-	program, err := env.Program(tree, cel.CostLimit(maxCost), cel.EvalOptions(cel.OptOptimize))
+	program, err := env.Program(tree, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(checkEvery), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
 		c.problems.add(path, CodeCondition, "%s", celText(err.Error()))
 	}
-	return condition{program}
+	return condition{program, loops(tree)}
 }
 
-// celText is a message of CEL as part of ours: without the container, which rules do not have.
+// loops tells whether the expression goes over lists or maps.
+func loops(tree *cel.Ast) bool {
+	found := false
+	ast.PreOrderVisit(tree.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) { found = found || e.Kind() == ast.ComprehensionKind }))
+	return found
+}
+
+// celText is a message of CEL as part of ours: without the container, which rules do not have, and the parser's list of
+// what it would have taken.
 func celText(message string) string {
 	message = strings.ReplaceAll(strings.TrimSpace(message), " (in container '')", "")
-	return strings.Replace(message, "Syntax error:", "syntax error:", 1)
+	if text, ok := strings.CutPrefix(message, "Syntax error: "); ok {
+		text, _, _ = strings.Cut(text, " expecting ")
+		if text == "mismatched input '<EOF>'" {
+			text = "the expression ends too early"
+		}
+		return "syntax error: " + text
+	}
+	return message
 }
 
 // principal refuses parts of the principal that it does not have: with a map, CEL would find that only at each call.

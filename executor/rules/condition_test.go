@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -34,6 +35,7 @@ func TestConditions(t *testing.T) {
 		`"n" in args && !("z" in args) && size(args) == 10 && args.exists(k, k == "yes") && args == args`,
 		`args["s"] == "straße" && args.o.size() == 1`,
 		`type(args) == map`,
+		`[1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, args.n == 3 && args.deep.n == 7) && args.x == 2.5 && !has(args.zzz)`,
 	} {
 		r := compile(t, &schema.Governance{Environment: "test", Filters: []schema.FilterRule{{When: when, Action: schema.ActionDeny, Text: "yes"}}})
 		if d := r.Decide(ctx, &call); d.Action != schema.ActionDeny || d.Text != "yes" {
@@ -88,6 +90,23 @@ func TestConditionFailsClosed(t *testing.T) {
 				t.Errorf("%s, %s: %q does not say %q", broken.when, tt.name, d.Text, broken.why)
 			}
 		}
+	}
+}
+
+// TestConditionIsBoundedInTime compares maps with long lists in a loop, which costs little as CEL counts.
+func TestConditionIsBoundedInTime(t *testing.T) {
+	t.Parallel()
+	r := compile(t, &schema.Governance{Filters: []schema.FilterRule{{When: "args.l.all(a, args.o == args.o)", Action: schema.ActionDeny}}})
+	ones := strings.Repeat("1,", 8_000)
+	done := make(chan schema.Decision, 1)
+	go func() { done <- decide(r, "t", schema.JSONText(`{"l":[`+ones+`1],"o":{"k":[`+ones+`1]}}`)) }()
+	select {
+	case d := <-done:
+		if !strings.Contains(d.Text, "deadline exceeded") {
+			t.Errorf("%+v", d)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it goes on and on")
 	}
 }
 
