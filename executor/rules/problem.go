@@ -27,14 +27,17 @@ type Problem struct {
 }
 
 // String returns path, text and place.
-func (p Problem) String() string {
-	switch {
-	case p.Line == 0:
-		return p.Path + ": " + p.Text
-	case p.Line == 1:
-		return fmt.Sprintf("%s: %s (column %d)", p.Path, p.Text, p.Column)
+func (p Problem) String() string { return p.Path + ": " + p.Message() }
+
+// Message returns text and place, for who shows the path in another way.
+func (p Problem) Message() string {
+	switch p.Line {
+	case 0:
+		return p.Text
+	case 1:
+		return fmt.Sprintf("%s (column %d)", p.Text, p.Column)
 	}
-	return fmt.Sprintf("%s: %s (line %d, column %d)", p.Path, p.Text, p.Line, p.Column)
+	return fmt.Sprintf("%s (line %d, column %d)", p.Text, p.Line, p.Column)
 }
 
 // Problems are all problems of a governance, in its order. It is the type of Compile's errors.
