@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/jetcrew/jetcrew/executor/rules"
+	"github.com/jetcrew/jetcrew/loop"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -26,6 +27,11 @@ func compile(t failer, g *schema.Governance) *rules.Rules {
 	}
 	return r
 }
+
+var (
+	_ loop.Guard      = (*rules.Rules)(nil)
+	_ loop.Authorizer = (*rules.Rules)(nil)
+)
 
 // decide returns what r decides about a call of tool with args.
 func decide(r *rules.Rules, tool string, args schema.JSONText) schema.Decision {
