@@ -28,10 +28,7 @@ type File struct {
 // as in Problem.Path, or it is one below schema.Governance, such as filters[0].when. Where the file has no such value
 // the nearest one around it is shown.
 func (f *File) Problem(path string, code Code, message string) Problem {
-	tok, found := f.reader.find(path)
-	p := f.reader.at(tok, code, "%s", message)
-	p.Path = redact(found)
-	return p
+	return f.reader.atPath(path, code, "%s", message)
 }
 
 // Fail returns the *Error that holds problems of the file, in the order of their places, and its warnings.

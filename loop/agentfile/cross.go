@@ -11,13 +11,19 @@ import (
 // This file holds what several parts of a file say together. Places are named by their path below schema.Governance.
 
 func (r *reader) failPath(path string, code Code, format string, args ...any) {
-	tok, _ := r.find(path)
-	r.failAt(tok, code, format, args...)
+	r.problems = append(r.problems, r.atPath(path, code, format, args...))
 }
 
 func (r *reader) warnPath(path string, code Code, format string, args ...any) {
-	tok, _ := r.find(path)
-	r.warnings = append(r.warnings, r.at(tok, code, format, args...))
+	r.warnings = append(r.warnings, r.atPath(path, code, format, args...))
+}
+
+// atPath places a message at a path, see find.
+func (r *reader) atPath(path string, code Code, format string, args ...any) Problem {
+	tok, found := r.find(path)
+	p := r.at(tok, code, format, args...)
+	p.Path = redact(found)
+	return p
 }
 
 // lineOf is the line of a path.

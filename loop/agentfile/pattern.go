@@ -65,10 +65,7 @@ func meet(a, b string) bool {
 			case i == len(a) && j == len(b):
 				row[j] = true
 			case i < len(a) && a[i] == '*' || j < len(b) && b[j] == '*':
-				row[j] = i < len(a) && under || right
-				if i < len(a) && a[i] != '*' && j < len(b) { // b has the star: it covers a[i], or nothing
-					row[j] = under || right
-				}
+				row[j] = under || right // the star takes the other sign, or nothing
 			case i == len(a) || j == len(b):
 				row[j] = false
 			default:

@@ -148,7 +148,7 @@ func (r *reader) step(n ast.Node, s segment) (key *token.Token, next ast.Node, o
 	if !isMap || s.index >= 0 {
 		return nil, nil, false
 	}
-	for _, name := range slices.Concat([]string{s.key, camel(s.key)}, wireNames[s.key]) {
+	for _, name := range slices.Concat([]string{s.key, camel(s.key), snake(s.key)}, wireNames[s.key]) {
 		for it := m.MapRange(); it.Next(); {
 			if it.Key().GetToken().Value == name {
 				return it.Key().GetToken(), it.Value(), true

@@ -27,7 +27,7 @@ func newReader(src source, root ast.Node) *reader {
 }
 
 func (r *reader) fail(at ast.Node, code Code, format string, args ...any) {
-	r.failAt(start(at), code, format, args...)
+	r.problems = append(r.problems, r.atNode(at, code, format, args...))
 }
 
 func (r *reader) failAt(tok *token.Token, code Code, format string, args ...any) {
@@ -36,7 +36,16 @@ func (r *reader) failAt(tok *token.Token, code Code, format string, args ...any)
 
 // warn notes what the file can be used in spite of.
 func (r *reader) warn(at ast.Node, code Code, format string, args ...any) {
-	r.warnings = append(r.warnings, r.at(start(at), code, format, args...))
+	r.warnings = append(r.warnings, r.atNode(at, code, format, args...))
+}
+
+// atNode places a message at a value.
+func (r *reader) atNode(n ast.Node, code Code, format string, args ...any) Problem {
+	p := r.at(start(n), code, format, args...)
+	if path, ok := r.paths[n.GetToken()]; ok {
+		p.Path = redact(path) // start may be that of the first field in it
+	}
+	return p
 }
 
 // at places a message at a token.

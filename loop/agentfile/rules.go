@@ -12,6 +12,7 @@ import (
 func (r *reader) filters(f field) []schema.FilterRule {
 	var list []schema.FilterRule
 	for _, n := range r.list(f, "filters") {
+		before := len(r.problems)
 		fields := r.object(n, shapeFilter())
 		rule := schema.FilterRule{
 			Name:  r.filled(fields[fieldName]),
@@ -22,6 +23,9 @@ func (r *reader) filters(f field) []schema.FilterRule {
 		rule.Action, rule.Text, ok = r.action(fields, filterActions)
 		if _, isMap := n.(ast.MapNode); isMap && !ok {
 			r.fail(n, CodeActionRequired, "filter: one of block, guide, fallback and allow is missing")
+		}
+		if len(r.problems) > before {
+			rule.Action = "" // nobody knows what it would decide
 		}
 		list = append(list, rule)
 	}
@@ -82,6 +86,9 @@ func (r *reader) action(fields map[string]field, actions []action) (does schema.
 	return does, why, ok
 }
 
+// switches are texts that look like true or false, and are neither.
+var switches = []string{"yes", "no", "on", "off", "true", "false"}
+
 // reason reads the value of an action: its text, or true where none is needed.
 func (r *reader) reason(f field, a action) string {
 	want := "a text, or true"
@@ -90,7 +97,7 @@ func (r *reader) reason(f field, a action) string {
 	}
 	switch n := f.value.(type) {
 	case *ast.StringNode:
-		if s := strings.TrimSpace(n.Value); s != "" {
+		if s := strings.TrimSpace(n.Value); s != "" && !contains(switches, strings.ToLower(s)) {
 			return s
 		}
 	case *ast.BoolNode:
