@@ -31,6 +31,12 @@ func (f *File) Problem(path string, code Code, message string) Problem {
 	return f.reader.atPath(path, code, "%s", message)
 }
 
+// ProblemIn is Problem with a place within the text at path: a line and a column of it, from 1.
+func (f *File) ProblemIn(path string, code Code, message string, line, column int) Problem {
+	tok, _ := f.reader.find(path)
+	return f.reader.into(f.Problem(path, code, message), tok, line, column)
+}
+
 // Fail returns the *Error that holds problems of the file, in the order of their places, and its warnings.
 func (f *File) Fail(problems ...Problem) error {
 	return &Error{File: f.reader.file, Problems: inOrder(problems), Warnings: f.Warnings}

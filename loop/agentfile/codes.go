@@ -62,6 +62,7 @@ const (
 	CodeActionSeveral     Code = "jetcrew.rule.action.several"
 	CodeActionInvalid     Code = "jetcrew.rule.action.invalid"
 	CodeRuleName          Code = "jetcrew.rule.name.duplicate"
+	CodeRuleNameInvalid   Code = "jetcrew.rule.name.invalid"
 	CodeFilterUnreachable Code = "jetcrew.filter.unreachable"
 
 	CodeEffectUnknown     Code = "jetcrew.policy.effect.unknown"
@@ -151,7 +152,8 @@ func Codes() []Meaning {
 		{CodeActionRequired, false, "a filter or rule says not what becomes of the call"},
 		{CodeActionSeveral, false, "a filter or rule says two things that become of the call"},
 		{CodeActionInvalid, false, "an action without the text or the `true` that it needs"},
-		{CodeRuleName, true, "two filters or rules have one name"},
+		{CodeRuleName, false, "two filters or rules have one name"},
+		{CodeRuleNameInvalid, false, "a filter's or rule's name holds a comma"},
 		{CodeFilterUnreachable, true, "an earlier filter decides about every call that this one means"},
 		{CodeEffectUnknown, false, "there is no such effect"},
 		{CodeDefaultUnknown, false, "a default other than allow, ask and deny"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -133,9 +134,9 @@ func byDefault(g *schema.Governance) string {
 	return ""
 }
 
-// checkFilters warns of filters that no call reaches, and of names that say too little.
-func (r *reader) checkFilters(g *schema.Governance) {
-	named, left := map[string]int{}, maxCompared
+// checkFilters warns of filters that no call reaches. named are the names of rules so far, and their lines.
+func (r *reader) checkFilters(g *schema.Governance, named map[string]int) {
+	left := maxCompared
 	for i, f := range g.Filters {
 		path := item(fieldFilters, i)
 		r.checkRuleName(named, path, f.Name)
@@ -151,17 +152,16 @@ func (r *reader) checkFilters(g *schema.Governance) {
 	}
 }
 
-// checkRules warns of rules that nothing comes of, and of names that say too little.
-func (r *reader) checkRules(g *schema.Governance) {
+// checkRules warns of rules that nothing comes of.
+func (r *reader) checkRules(g *schema.Governance, named map[string]int) {
 	if g.Policy == nil {
 		return
 	}
-	named := map[string]int{}
 	for i, rule := range g.Policy.Rules {
 		path := item(fieldPolicy+"."+fieldRules, i)
 		r.checkRuleName(named, path, rule.Name)
 		if len(rule.Environments) > 0 && g.Environment == "" {
-			r.warnPath(path+"."+fieldEnvironments, CodeEnvironmentNotSet, "environments: the file sets no environment, so this rule matches nothing")
+			r.warnPath(path+"."+fieldEnvironments, CodeEnvironmentNotSet, "environments: the file sets no environment, so this rule matches only where the run gets one from elsewhere")
 		}
 		if rule.Action == "" && rule.Risk != "" && rule.Risk != schema.RiskCritical && autonomy(g) == schema.AutonomyFull {
 			r.warnPath(path+"."+fieldRisk, CodeRiskNotAsked, "risk %s: nobody is asked for it at the autonomy %s%s", rule.Risk, schema.AutonomyFull, byDefault(g))
@@ -169,15 +169,16 @@ func (r *reader) checkRules(g *schema.Governance) {
 	}
 }
 
+// checkRuleName refuses names that do not tell which rule decided: records and approvals go by them.
 func (r *reader) checkRuleName(named map[string]int, path, name string) {
-	if name == "" {
-		return
+	if strings.ContainsFunc(name, func(c rune) bool { return c == ',' || unicode.IsControl(c) }) {
+		r.failPath(path+"."+fieldName, CodeRuleNameInvalid, "the name %q holds a comma or a control character; commas stand between names", short(name))
 	}
 	if line, ok := named[name]; ok {
-		r.warnPath(path+"."+fieldName, CodeRuleName, "the name %q is that of the rule in line %d, too", short(name), line)
-		return
+		r.failPath(path+"."+fieldName, CodeRuleName, "the name %q is that of the one in line %d, too", short(name), line)
+	} else if name != "" {
+		named[name] = r.lineOf(path)
 	}
-	named[name] = r.lineOf(path)
 }
 
 // maxCompared bounds how many pairs of patterns are compared for a warning.
@@ -187,8 +188,10 @@ const maxCompared = 100_000
 func (r *reader) checkPatterns(spec *schema.AgentSpec) {
 	g := spec.Governance
 	known := append([]string{"read_output"}, spec.Tools...)
+	agents := map[string]string{} // by the name of the sub-agent
 	for _, s := range g.Subagents {
-		known = append(known, s.Name, schema.QueueAgents+"/"+s.Agent, schema.QueueAgents+"/"+s.Name)
+		known = append(known, schema.QueueAgents+"/"+s.Agent, schema.QueueAgents+"/"+s.Name)
+		agents[s.Name] = s.Agent
 	}
 	left := maxCompared
 	check := func(path string, list []string) {
@@ -197,7 +200,11 @@ func (r *reader) checkPatterns(spec *schema.AgentSpec) {
 				return
 			}
 			if p != "" && !namesAny(p, known) {
-				r.warnPath(item(path, i), CodeToolUnknown, "%q names none of the tools of this agent", short(p))
+				hint := ""
+				if id := agents[p]; id != "" {
+					hint = "; write " + schema.QueueAgents + "/" + id + ", as agents are named"
+				}
+				r.warnPath(item(path, i), CodeToolUnknown, "%q names none of the tools of this agent%s", short(p), hint)
 			}
 		}
 	}

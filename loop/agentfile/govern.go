@@ -25,7 +25,8 @@ func (r *reader) govern(fields map[string]field, spec *schema.AgentSpec) {
 	r.checkNames(spec)
 	r.checkHandoffs(g)
 	r.checkSettings(g)
-	r.checkFilters(g)
-	r.checkRules(g)
+	named := map[string]int{}
+	r.checkFilters(g, named)
+	r.checkRules(g, named)
 	r.checkPatterns(spec)
 }

@@ -192,12 +192,14 @@ func TestWarnings(t *testing.T) {
 		{"tools: [a]\nabortOn: [a, shell/a, 'x*']", []string{"jetcrew.tool.unknown $.abortOn[2]"}},
 		{"tools: [shell/a]\nabort_on: [a, shell/a, web/a]", []string{"jetcrew.tool.unknown $.abort_on[2]"}},
 		{"tools: ['*']\npolicy: {rules: [{tools: [anything], deny: true}]}", nil},
-		{"subagents: [{agent: b}]\npolicy: {rules: [{tools: [subagent_b, agents/b, nobody], deny: true}]}", []string{"jetcrew.tool.unknown $.policy.rules[0].tools[2]"}},
+		{"subagents: [{agent: b}]\npolicy: {rules: [{tools: [agents/subagent_b, agents/b, nobody, subagent_b], deny: true}]}", []string{
+			"jetcrew.tool.unknown $.policy.rules[0].tools[2]", "jetcrew.tool.unknown $.policy.rules[0].tools[3]",
+		}},
+		{"tools: ['*', agents/c]\nabortOn: [agents/b, 'agents/*', '*']", []string{"jetcrew.tool.unknown $.abortOn[0]"}},
 		{"policy: {rules: [{environments: [test], deny: true}]}", []string{"jetcrew.policy.environment.notSet $.policy.rules[0].environments"}},
 		{"policy: {rules: [{risk: high}]}", []string{"jetcrew.policy.risk.notAsked $.policy.rules[0].risk"}},
 		{"policy: {rules: [{risk: critical}, {risk: low, ask: true}]}", nil},
 		{"policy: {autonomy: cautious, rules: [{risk: low}]}", nil},
-		{"filters: [{name: n, when: a, block: x}, {name: n, when: b, block: x}]", []string{"jetcrew.rule.name.duplicate $.filters[1].name"}},
 		{"handoff: {}", []string{"jetcrew.handoff.unused $.handoff"}},
 		{"subagents: [{agent: b, policy: {fallback: x}}]", []string{"jetcrew.handoff.fallback.unused $.subagents[0].policy.fallback"}},
 		{"subagents: [{agent: b}]\nhandoff: {deniedTools: [subagent_b]}", []string{"jetcrew.handoff.contradiction $.subagents[0]"}},
@@ -277,6 +279,46 @@ func TestForeignProblemsFollowAliases(t *testing.T) {
 	fail := f.Fail(p2(f, "filters[1].when"), p2(f, "$.id"))
 	if e := fail.(*Error); len(e.Problems) != 2 || e.Problems[0].Line != 2 || !strings.Contains(fail.Error(), "agent.yaml:5:") { //nolint:errorlint // it is made here
 		t.Error(fail)
+	}
+}
+
+// TestForeignProblemsWithinATextAreShownThere: what CEL says about a place in a condition is shown at that place.
+func TestForeignProblemsWithinATextAreShownThere(t *testing.T) {
+	t.Parallel()
+	f, err := Read("agent.yaml", []byte(head+`filters:
+  - {when: a == b, block: x}
+  - {when: "a == b", block: x}
+  - {when: 'a == ''b''', block: x}
+  - when: |
+      a ==
+        b
+    block: x
+  - when: >-
+      a ==
+      b
+    block: x
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path                 string
+		line, column         int
+		wantLine, wantColumn int
+	}{
+		{"filters[0].when", 1, 6, 5, 17},
+		{"filters[1].when", 1, 6, 6, 18},
+		{"filters[1].when", 1, 7, 6, 19},
+		{"filters[2].when", 1, 3, 7, 12}, // its quotes are doubled in the file
+		{"filters[3].when", 1, 3, 9, 9},
+		{"filters[3].when", 2, 3, 10, 9},
+		{"filters[4].when", 1, 6, 12, 11}, // folded
+		{"filters[0].when", 5, 5, 5, 12},
+		{"filters[0].when", 0, 0, 5, 12},
+	} {
+		if p := f.ProblemIn(c.path, "c", "m", c.line, c.column); p.Line != c.wantLine || p.Column != c.wantColumn {
+			t.Errorf("%s %d:%d: shown at %d:%d, want %d:%d", c.path, c.line, c.column, p.Line, p.Column, c.wantLine, c.wantColumn)
+		}
 	}
 }
 

@@ -38,11 +38,12 @@ func (r *reader) instructions(f field) string {
 type variables struct {
 	names  []string // in the order of the file
 	fields map[string]field
+	texts  map[string]string
 	used   map[string]bool
 }
 
 func (r *reader) variables(f field) *variables {
-	v := &variables{fields: map[string]field{}, used: map[string]bool{}}
+	v := &variables{fields: map[string]field{}, texts: map[string]string{}, used: map[string]bool{}}
 	if f.null() {
 		return v
 	}
@@ -51,36 +52,51 @@ func (r *reader) variables(f field) *variables {
 			r.failAt(f.key, CodeVariableInvalid, "variable %q: want a letter, then letters, digits, '_', '.' and '-'", short(f.name))
 			continue
 		}
-		v.names, v.fields[f.name] = append(v.names, f.name), f
+		v.names, v.fields[f.name], v.texts[f.name] = append(v.names, f.name), f, r.text(f)
 	}
 	return v
 }
 
 // put returns the text of f with the variables put in. What they stand for is not looked into again.
 func (v *variables) put(r *reader, f field) string {
-	return placeholder.ReplaceAllStringFunc(r.text(f), func(found string) string {
-		m := placeholder.FindStringSubmatch(found)
-		name := m[1]
-		switch value, ok := v.fields[name]; {
-		case found == "$${":
-			return "${"
-		case m[2] == "" || !validVariable.MatchString(name):
-			r.fail(f.value, CodeVariableInvalid, "%s: %q: want ${name}; $${ stands for ${ itself", f.name, short(found))
-		case !ok:
-			r.fail(f.value, CodeVariableUnknown, "%s: there is no variable %q%s", f.name, short(name), v.known(name))
-		default:
-			v.used[name] = true
-			return r.text(value)
-		}
-		return ""
-	})
+	text := r.text(f)
+	var b strings.Builder
+	from := 0
+	for _, m := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(text[from:m[0]])
+		b.WriteString(v.value(r, f, m))
+		from = m[1]
+	}
+	b.WriteString(text[from:])
+	return b.String()
+}
+
+// value is what stands in for a placeholder that was found at m.
+func (v *variables) value(r *reader, f field, m []int) string {
+	text := r.text(f)
+	found := text[m[0]:m[1]]
+	if found == "$${" {
+		return "${"
+	}
+	name := text[m[2]:m[3]]
+	value, ok := v.texts[name]
+	switch {
+	case m[4] == m[5] || !validVariable.MatchString(name):
+		r.failIn(f, m[0], CodeVariableInvalid, "%s: %q: want ${name}; $${ stands for ${ itself", f.name, short(found))
+	case !ok:
+		r.failIn(f, m[0], CodeVariableUnknown, "%s: there is no variable %q%s", f.name, short(name), v.known(name))
+	default:
+		v.used[name] = true
+		return value
+	}
+	return ""
 }
 
 func (v *variables) known(name string) string {
 	if len(v.names) == 0 {
 		return "; variables holds none"
 	}
-	return suggest(name, v.names)
+	return suggestAll(name, v.names)
 }
 
 // checkUsed refuses variables that no text names: what is declared has a meaning. One that holds no text is said once.

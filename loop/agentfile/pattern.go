@@ -32,17 +32,21 @@ func coversAll(patterns, narrower []string) bool {
 	})
 }
 
-// namesAny tells whether a pattern may name a tool that one of the known patterns names.
+// namesAny tells whether a pattern may name a tool that one of the known patterns names. Agents are named only by
+// patterns that begin with their queue.
 func namesAny(pattern string, known []string) bool {
 	return slices.ContainsFunc(known, func(k string) bool {
-		switch _, kName, kQueue := strings.Cut(k, "/"); {
+		const agents = schema.QueueAgents + "/"
+		_, kName, ok := strings.Cut(k, "/")
+		switch {
+		case strings.HasPrefix(k, agents) || strings.HasPrefix(pattern, agents):
+			return strings.HasPrefix(k, agents) && strings.HasPrefix(pattern, agents) && meet(pattern, k)
 		case meet(pattern, k):
 			return true
 		case strings.Contains(pattern, "/"):
-			return kQueue && meet(pattern, kName) || !kQueue && meet(toolOf(pattern), k)
-		default:
-			return kQueue && meet(pattern, kName)
+			return ok && meet(pattern, kName) || !ok && meet(toolOf(pattern), k)
 		}
+		return ok && meet(pattern, kName)
 	})
 }
 

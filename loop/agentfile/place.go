@@ -25,23 +25,31 @@ func below(path, key string) string {
 
 func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// paths says where each token of a file stands. Of the tokens that a value and its first part share the value's path
-// counts.
-type paths map[*token.Token]string
+// places says where the tokens of a file stand.
+type places struct {
+	paths  map[*token.Token]string       // of the tokens that a value and its first part share the value's path counts
+	blocks map[*token.Token]*token.Token // by the text of a block its sign, | or >, which has a place that can be relied on
+}
 
-func (p paths) set(n ast.Node, path string) {
+func newPlaces(root ast.Node) places {
+	p := places{map[*token.Token]string{}, map[*token.Token]*token.Token{}}
+	p.walk(root, rootPath)
+	return p
+}
+
+func (p places) set(n ast.Node, path string) {
 	if n == nil {
 		return
 	}
 	if tok := n.GetToken(); tok != nil {
-		if _, ok := p[tok]; !ok {
-			p[tok] = path
+		if _, ok := p.paths[tok]; !ok {
+			p.paths[tok] = path
 		}
 	}
 }
 
 // walk notes n, which stands at path, and what is in it. Aliases are not followed: what they name has its own place.
-func (p paths) walk(n ast.Node, path string) {
+func (p places) walk(n ast.Node, path string) {
 	p.set(n, path)
 	switch n := n.(type) {
 	case *ast.AnchorNode:
@@ -49,7 +57,10 @@ func (p paths) walk(n ast.Node, path string) {
 	case *ast.TagNode:
 		p.walk(n.Value, path)
 	case *ast.LiteralNode:
-		p.set(n.Value, path)
+		if n.Value != nil {
+			p.set(n.Value, path)
+			p.blocks[n.Value.GetToken()] = n.Start
+		}
 	case *ast.SequenceNode:
 		for i, v := range n.Values {
 			p.walk(v, item(path, i))
@@ -127,6 +138,33 @@ func (r *reader) find(path string) (at *token.Token, found string) {
 		}
 	}
 	return at, found
+}
+
+// into moves a problem with a text to a line and a column of it. It stays where it is when the text was written in a way
+// that does not show them, such as with line breaks that YAML removes.
+func (r *reader) into(p Problem, tok *token.Token, line, column int) Problem {
+	if l, c, ok := r.within(tok, line, column); ok {
+		p.Line, p.Column, p.Excerpt = l, c, r.problem(l, c, p.Code, "").Excerpt
+	}
+	return p
+}
+
+// within returns where a line and a column of a text stand in the file.
+func (r *reader) within(tok *token.Token, line, column int) (atLine, atColumn int, ok bool) {
+	text := strings.Split(tok.Value, "\n")
+	if line < 1 || line > len(text) || column < 1 {
+		return 0, 0, false
+	}
+	atLine, from := tok.Position.Line+line-1, tok.Position.Column-1
+	if block := r.places.blocks[tok]; block != nil {
+		atLine, from = block.Position.Line+line, 0
+	}
+	if atLine > len(r.lines) {
+		return 0, 0, false
+	}
+	shown := []rune(r.lines[atLine-1])
+	before, _, found := strings.Cut(string(shown[min(from, len(shown)):]), strings.TrimRight(text[line-1], " "))
+	return atLine, from + len([]rune(before)) + column, found
 }
 
 // inFile turns the steps of a path of schema.Governance into those of the file: only tools that set something are in

@@ -2,6 +2,7 @@ package agentfile
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
@@ -11,7 +12,7 @@ import (
 type reader struct {
 	source
 	root     ast.Node
-	paths    paths
+	places   places
 	named    map[string]ast.Node // by anchor
 	looks    int
 	toolsAt  []ast.Node // of each of AgentSpec.Tools
@@ -21,9 +22,7 @@ type reader struct {
 }
 
 func newReader(src source, root ast.Node) *reader {
-	r := &reader{source: src, root: root, paths: paths{}, named: map[string]ast.Node{}}
-	r.paths.walk(root, rootPath)
-	return r
+	return &reader{source: src, root: root, places: newPlaces(root), named: map[string]ast.Node{}}
 }
 
 func (r *reader) fail(at ast.Node, code Code, format string, args ...any) {
@@ -34,6 +33,15 @@ func (r *reader) failAt(tok *token.Token, code Code, format string, args ...any)
 	r.problems = append(r.problems, r.at(tok, code, format, args...))
 }
 
+// failIn is fail with a place within a text: what is wrong begins so many bytes after its start.
+func (r *reader) failIn(f field, offset int, code Code, format string, args ...any) {
+	tok := f.value.GetToken()
+	before := r.text(f)[:offset]
+	last := before[strings.LastIndex(before, "\n")+1:]
+	p := r.into(r.at(tok, code, format, args...), tok, 1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(last))
+	r.problems = append(r.problems, p)
+}
+
 // warn notes what the file can be used in spite of.
 func (r *reader) warn(at ast.Node, code Code, format string, args ...any) {
 	r.warnings = append(r.warnings, r.atNode(at, code, format, args...))
@@ -42,7 +50,7 @@ func (r *reader) warn(at ast.Node, code Code, format string, args ...any) {
 // atNode places a message at a value.
 func (r *reader) atNode(n ast.Node, code Code, format string, args ...any) Problem {
 	p := r.at(start(n), code, format, args...)
-	if path, ok := r.paths[n.GetToken()]; ok {
+	if path, ok := r.places.paths[n.GetToken()]; ok {
 		p.Path = redact(path) // start may be that of the first field in it
 	}
 	return p
@@ -51,11 +59,14 @@ func (r *reader) atNode(n ast.Node, code Code, format string, args ...any) Probl
 // at places a message at a token.
 func (r *reader) at(tok *token.Token, code Code, format string, args ...any) Problem {
 	line, column, path := 1, 1, rootPath
+	if p, ok := r.places.paths[tok]; ok {
+		path = redact(p)
+	}
+	if block := r.places.blocks[tok]; block != nil {
+		tok = block
+	}
 	if tok != nil && tok.Position != nil {
 		line, column = tok.Position.Line, tok.Position.Column
-	}
-	if p, ok := r.paths[tok]; ok {
-		path = redact(p)
 	}
 	p := r.problem(line, column, code, format, args...)
 	p.Path = path
