@@ -39,7 +39,7 @@ func (f *File) ProblemIn(path string, code Code, message string, line, column in
 
 // Fail returns the *Error that holds problems of the file, in the order of their places, and its warnings.
 func (f *File) Fail(problems ...Problem) error {
-	return &Error{File: f.reader.file, Problems: inOrder(problems), Warnings: f.Warnings}
+	return &Error{File: f.reader.file, Problems: inOrder(problems), Warnings: f.Warnings, Read: f}
 }
 
 // Load reads the agent file at path. Problems of its content are an *Error; others come from the file system.

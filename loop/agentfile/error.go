@@ -25,6 +25,7 @@ type Error struct {
 	File     string
 	Problems []Problem
 	Warnings []Problem // what Error does not show: it would not keep the file from being used
+	Read     *File     // what could be read all the same, to look for further problems; nil when it is no YAML
 }
 
 // Error shows each problem as file:line:column: message, and the place below it.
