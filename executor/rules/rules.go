@@ -1,0 +1,131 @@
+package rules
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// Rules is a compiled governance. It never changes and is safe for concurrent use.
+type Rules struct {
+	environment string
+	settings    []setting
+	filters     []filter
+	policy      policy
+}
+
+// Compile compiles the tools, filters, policy and environment of a governance; nil lets every call go on. The error is
+// Problems, and lists every one. What else a governance holds (authority, abort_on, sub-agents) is not looked at.
+func Compile(g *schema.Governance) (*Rules, error) {
+	if g == nil {
+		g = &schema.Governance{}
+	}
+	c := compiler{taken: map[string]string{}}
+	r := &Rules{environment: g.Environment, settings: c.settings(g.Tools), filters: c.filters(g.Filters), policy: c.policy(g.Policy)}
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	return r, nil
+}
+
+// Decide says what is to become of a call: the filters, then the policy; where it may run, perhaps after a person was
+// asked, the values of its tool's setting are bound. The context holds the schema.Scene of the run.
+func (r *Rules) Decide(ctx context.Context, c *schema.TurnCall) schema.Decision {
+	return r.decide(ctx, c, true)
+}
+
+// Authorize is Decide without binding, for a call that a person has approved or edited: filters see edited arguments too, and
+// a call that they let through once they let through again. Decision.Rule of an ActionAsk names every rule that asks, so
+// that one which did not ask before stands out. It changes nothing.
+func (r *Rules) Authorize(ctx context.Context, c *schema.TurnCall) schema.Decision {
+	return r.decide(ctx, c, false)
+}
+
+// Settle leaves results as they are.
+func (r *Rules) Settle(context.Context, *schema.TurnCall, *schema.Result) (view string, changed bool) {
+	return "", false
+}
+
+func (r *Rules) decide(ctx context.Context, c *schema.TurnCall, binds bool) schema.Decision {
+	scene := schema.SceneOf(ctx)
+	s := newSubject(c, &scene, cmp.Or(r.environment, scene.Environment))
+	if d := r.filter(&s); d.Action != "" {
+		return d
+	}
+	set := r.setting(&s)
+	d := r.policy.decide(&s, set)
+	if set == nil || set.binding == nil || d.Action == schema.ActionDeny {
+		return d
+	}
+	if bad := set.binding.check(c); bad.Action != "" {
+		return bad
+	}
+	if binds {
+		if bad := set.binding.bind(c, &scene); bad.Action != "" {
+			return bad
+		}
+	}
+	return d
+}
+
+// setting returns the first setting that names the tool, nil when there is none.
+func (r *Rules) setting(s *subject) *setting {
+	for i := range r.settings {
+		if schema.MatchTool(r.settings[i].ref, s.queue, s.tool) {
+			return &r.settings[i]
+		}
+	}
+	return nil
+}
+
+// compiler collects what is wrong while it compiles.
+type compiler struct {
+	problems Problems
+	taken    map[string]string // by the names of rules: the places that have them
+	cel      celEnv
+}
+
+// name returns what decisions call a rule. An approval counts for the rule that asked, so no two may be called alike.
+func (c *compiler) name(name, place string) string {
+	called := cmp.Or(name, place)
+	if strings.ContainsFunc(name, func(r rune) bool { return r == ',' || unicode.IsControl(r) }) {
+		c.problems.add(place+".name", CodeName, "%.80q: a name has no commas, which stand between the names of several rules, and no control characters", name)
+	}
+	if first, ok := c.taken[called]; ok {
+		c.problems.add(place+".name", CodeDuplicate, "%s is called %.80q too; give each rule a name of its own, or none", first, called)
+		return called
+	}
+	c.taken[called] = place
+	return called
+}
+
+// oneOf checks a value against those that there are; "" passes.
+func (c *compiler) oneOf(path, what, value string, known ...string) {
+	for _, k := range known {
+		if value == "" || value == k {
+			return
+		}
+	}
+	c.problems.add(path, CodeUnknown, "%.80q is no %s; there are %s", value, what, list(known))
+}
+
+func list(words []string) string {
+	text := ""
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			text += " and "
+		default:
+			text += ", "
+		}
+		text += w
+	}
+	return text
+}
+
+func place(of string, i int) string { return fmt.Sprintf("%s[%d]", of, i) }
