@@ -75,3 +75,16 @@ func TestCheckPrintsTheSchema(t *testing.T) {
 		t.Errorf("the schema is not that of docs/agent.schema.json (%v)", err)
 	}
 }
+
+// TestCheckCompilesConditions: what CEL does not take is shown at its place within the condition.
+func TestCheckCompilesConditions(t *testing.T) {
+	t.Parallel()
+	o := office{t.TempDir()}
+	o.write(t, "agent.yaml", "version: jetcrew/v1\nid: a\nmodel: openai/gpt-4o\ntools: [bash]\nfilters:\n  - when: |\n      tool == 'x' &&\n        nobody == 1\n    block: x\npolicy: {presets: [unsafe]}\n")
+	r := o.run(t, "check")
+	wantCode(t, r, 1)
+	wantInOrder(t, r.Stdout,
+		"agent.yaml:8:9: error: ", "jetcrew.rules.condition at $.filters[0].when",
+		"agent.yaml:10:20: error: ", "jetcrew.rules.unknown at $.policy.presets[0]", "1 file, 2 errors",
+	)
+}
