@@ -17,6 +17,8 @@ type grammar struct {
 	Approvals  ApprovalsCmd      `cmd:"" help:"See calls that wait for a person, approve them, refuse them, from anywhere."`
 	Dead       DeadCmd           `cmd:"" help:"See calls that no worker could finish, try them again, remove them."`
 	Replay     ReplayCmd         `cmd:"" help:"Play recorded conversations over the fleet and compare every output."`
+	Check      CheckCmd          `cmd:"" help:"Report every problem of agent files, with code, path, line and column."`
+	Explain    ExplainCmd        `cmd:"" help:"Say what the model of an agent sees, and what decides about its calls."`
 	Init       InitCmd           `cmd:"" help:"Write a commented agent file to start from."`
 	Completion cli.CompletionCmd `cmd:"" help:"Print a script that completes the command line in bash, zsh or fish."`
 	Version    cli.VersionCmd    `cmd:"" name:"version" help:"Print the version."`

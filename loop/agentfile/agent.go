@@ -1,7 +1,6 @@
 package agentfile
 
 import (
-	"path"
 	"regexp"
 	"strings"
 	"time"
@@ -9,26 +8,6 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/jetcrew/jetcrew/schema"
-)
-
-// The fields of a file. Settings have a camelCase and a snake_case spelling; the first is the one that is shown.
-const (
-	fieldVersion      = "version"
-	fieldID           = "id"
-	fieldName         = "name"
-	fieldModel        = "model"
-	fieldProvider     = "provider"
-	fieldOptions      = "options"
-	fieldInstructions = "instructions"
-	fieldTools        = "tools"
-	fieldLimits       = "limits"
-	fieldSession      = "session"
-)
-
-var (
-	maxStepsFields  = []string{"maxSteps", "max_steps"}
-	maxTokensFields = []string{"maxTokens", "max_tokens"}
-	wallClockFields = []string{"wallClockMillis", "wall_clock_millis", "wallClock", "wall_clock"}
 )
 
 // maxID bounds an agent's id: it becomes part of names elsewhere.
@@ -39,10 +18,10 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 // agent reads the whole file.
 func (r *reader) agent(root ast.Node) schema.AgentSpec {
 	root = r.resolve(root)
-	fields := r.object(root, "the file", fieldVersion, fieldID, fieldName, fieldModel, fieldInstructions, fieldTools, fieldLimits, fieldSession)
+	fields := r.object(root, shapeFile())
 	spec := schema.AgentSpec{
 		Name:         strings.TrimSpace(r.text(fields[fieldName])),
-		Instructions: r.text(fields[fieldInstructions]),
+		Instructions: r.instructions(fields[fieldInstructions]),
 	}
 	if _, ok := root.(ast.MapNode); !ok {
 		return spec
@@ -50,65 +29,32 @@ func (r *reader) agent(root ast.Node) schema.AgentSpec {
 	r.version(root, fields[fieldVersion])
 	spec.ID = r.id(root, fields[fieldID])
 	spec.Model, spec.Parallel = r.model(root, fields[fieldModel])
-	spec.Tools = r.tools(fields[fieldTools])
 	spec.Limits = r.limits(fields[fieldLimits])
 	spec.Compaction = r.session(fields[fieldSession])
+	r.govern(fields, &spec)
 	return spec
 }
 
 func (r *reader) version(root ast.Node, f field) {
 	if f.null() {
-		r.failAt(top(root, f), "version is missing; it is %s", Version)
+		r.failAt(top(root, f), CodeVersionRequired, "version is missing; it is %s", Version)
 		return
 	}
 	if v := r.text(f); v != Version && v != "" {
-		r.fail(f.value, "version %q is not supported; this program reads %s", short(v), Version)
+		r.fail(f.value, CodeVersionUnsupported, "version %q is not supported; this program reads %s", short(v), Version)
 	}
 }
 
 func (r *reader) id(root ast.Node, f field) string {
 	if f.null() {
-		r.failAt(top(root, f), "id is missing; it names the agent, such as code-reviewer")
+		r.failAt(top(root, f), CodeIDRequired, "id is missing; it names the agent, such as code-reviewer")
 		return ""
 	}
 	id := r.text(f)
 	if _, isText := f.value.(*ast.StringNode); isText && (len(id) > maxID || !validID.MatchString(id)) {
-		r.fail(f.value, "id %q: want 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-'", short(id), maxID)
+		r.fail(f.value, CodeIDInvalid, "id %q: want 1 to %d of A-Z, a-z, 0-9, '.', '_' and '-'", short(id), maxID)
 	}
 	return id
-}
-
-// tools reads the list of tools: names, globs and queue/name.
-func (r *reader) tools(f field) []string {
-	if f.null() {
-		return nil
-	}
-	list, ok := f.value.(*ast.SequenceNode)
-	if !ok {
-		r.fail(f.value, "tools: want a list of names, got %s", describe(f.value))
-		return nil
-	}
-	var tools []string
-	for _, n := range list.Values {
-		n = r.resolve(n)
-		name, ok := n.(*ast.StringNode)
-		switch {
-		case !ok:
-			r.fail(n, "tools: want a name, got %s%s", kind(n), quoteHint(n))
-			continue
-		case strings.TrimSpace(name.Value) == "":
-			r.fail(n, "tools: a name is empty")
-			continue
-		}
-		tool := strings.TrimSpace(name.Value)
-		if _, err := path.Match(tool, ""); err != nil {
-			r.fail(n, "tools: %q is not a valid pattern", short(tool))
-		} else if contains(tools, tool) {
-			r.fail(n, "tools: %q stands in the list twice", short(tool))
-		}
-		tools = append(tools, tool)
-	}
-	return tools
 }
 
 // limits reads the limits of an exchange.
@@ -117,15 +63,14 @@ func (r *reader) limits(f field) schema.Limits {
 	if f.null() {
 		return limits
 	}
-	allowed := append(append(append([]string(nil), maxStepsFields...), wallClockFields...), maxTokensFields...)
-	fields := r.object(f.value, fieldLimits, allowed...)
-	if n, ok := r.limit(r.pick(fields, maxStepsFields...)); ok {
+	fields := r.object(f.value, shapeLimits())
+	if n, ok := r.limit(fields[fieldMaxSteps]); ok {
 		limits.MaxSteps = int(n)
 	}
-	if n, ok := r.limit(r.pick(fields, maxTokensFields...)); ok {
+	if n, ok := r.limit(fields[fieldMaxTokens]); ok {
 		limits.MaxTokens = n
 	}
-	if ms, ok := r.wallClock(r.pick(fields, wallClockFields...)); ok {
+	if ms, ok := r.wallClock(fields[fieldWallClock]); ok {
 		limits.WallClockMS = ms
 	}
 	return limits
@@ -135,32 +80,59 @@ func (r *reader) limits(f field) schema.Limits {
 func (r *reader) limit(f field) (int64, bool) {
 	n, ok := r.number(f)
 	if ok && n < 0 {
-		r.fail(f.value, "%s: %d is negative; 0 is no limit", f.name, n)
+		r.fail(f.value, CodeNumberRange, "%s: %d is negative; 0 is no limit", f.name, n)
 		return 0, false
 	}
 	return n, ok
 }
 
-// wallClock is a number of milliseconds or, in the fields that say so by their name, a duration.
+// wallClock is a time that may be 0 for no limit, in milliseconds.
 func (r *reader) wallClock(f field) (int64, bool) {
-	if strings.HasSuffix(strings.ToLower(f.name), "millis") || f.null() {
+	if inMillis(f.name) || f.null() {
 		return r.limit(f)
 	}
+	d, ok := r.duration(f, fieldWallClock)
+	if ok && d < 0 {
+		r.fail(f.value, CodeNumberRange, "%s: %s is negative; 0s is no limit", f.name, d)
+	}
+	return d.Milliseconds(), ok && d >= 0
+}
+
+// bound is a time above 0, in milliseconds; 0: the field is absent. millis is the field that takes them as a number.
+func (r *reader) bound(f field, millis string) int64 {
+	if f.null() {
+		return 0
+	}
+	var ms int64
+	var ok bool
+	if inMillis(f.name) {
+		ms, ok = r.number(f)
+	} else {
+		var d time.Duration
+		d, ok = r.duration(f, millis)
+		ms = d.Milliseconds()
+	}
+	if ok && ms <= 0 {
+		r.fail(f.value, CodeNumberRange, "%s: want more than 0; leave it out for none", f.name)
+	}
+	return ms
+}
+
+// duration is a text such as 5m.
+func (r *reader) duration(f field, millis string) (time.Duration, bool) {
 	s, ok := f.value.(*ast.StringNode)
 	if !ok {
-		r.fail(f.value, "%s: want a duration such as 5m, got %s; milliseconds go into %s", f.name, kind(f.value), wallClockFields[0])
+		r.fail(f.value, CodeTypeDuration, "%s: want a duration such as 5m, got %s; milliseconds go into %s", f.name, kind(f.value), millis)
 		return 0, false
 	}
 	d, err := time.ParseDuration(s.Value)
 	switch {
 	case err != nil:
-		r.fail(f.value, "%s: %q is not a duration such as 90s, 5m or 1h", f.name, short(s.Value))
-	case d < 0:
-		r.fail(f.value, "%s: %s is negative; 0s is no limit", f.name, s.Value)
+		r.fail(f.value, CodeTypeDuration, "%s: %q is not a duration such as 90s, 5m or 1h", f.name, short(s.Value))
 	case d > 0 && d < time.Millisecond:
-		r.fail(f.value, "%s: %s is less than a millisecond", f.name, s.Value)
+		r.fail(f.value, CodeNumberRange, "%s: %s is less than a millisecond", f.name, s.Value)
 	default:
-		return d.Milliseconds(), true
+		return d, true
 	}
 	return 0, false
 }

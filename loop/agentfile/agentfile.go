@@ -16,45 +16,90 @@ const Version = "jetcrew/v1"
 // MaxSize bounds an agent file, in bytes.
 const MaxSize = 128 << 10
 
+// File is an agent file that was read.
+type File struct {
+	Agent    schema.AgentSpec
+	Warnings []Problem // in the order of their places
+
+	reader *reader
+}
+
+// Problem returns a problem that somebody else found with the value at path, placed in the file. A path begins with $,
+// as in Problem.Path, or it is one below schema.Governance, such as filters[0].when. Where the file has no such value
+// the nearest one around it is shown.
+func (f *File) Problem(path string, code Code, message string) Problem {
+	return f.reader.atPath(path, code, "%s", message)
+}
+
+// ProblemIn is Problem with a place within the text at path: a line and a column of it, from 1.
+func (f *File) ProblemIn(path string, code Code, message string, line, column int) Problem {
+	tok, _ := f.reader.find(path)
+	return f.reader.into(f.Problem(path, code, message), tok, line, column)
+}
+
+// Fail returns the *Error that holds problems of the file, in the order of their places, and its warnings.
+func (f *File) Fail(problems ...Problem) error {
+	return &Error{File: f.reader.file, Problems: inOrder(problems), Warnings: f.Warnings, Read: f}
+}
+
 // Load reads the agent file at path. Problems of its content are an *Error; others come from the file system.
 func Load(path string) (schema.AgentSpec, error) {
-	f, err := os.Open(path)
+	f, err := Open(path)
 	if err != nil {
-		return schema.AgentSpec{}, fmt.Errorf("agent file: %w", err)
+		return schema.AgentSpec{}, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
-	if err != nil {
-		return schema.AgentSpec{}, fmt.Errorf("agent file: %w", err)
-	}
-	return Parse(path, data)
+	return f.Agent, nil
 }
 
 // Parse reads an agent file from data; name stands for the file in errors. What the file leaves out has its default:
 // 20 steps, 5 minutes, any number of tokens, calls one after another. All problems that were found are in the *Error it
 // returns. It never panics, whatever data holds.
-func Parse(name string, data []byte) (spec schema.AgentSpec, err error) {
+func Parse(name string, data []byte) (schema.AgentSpec, error) {
+	f, err := Read(name, data)
+	if err != nil {
+		return schema.AgentSpec{}, err
+	}
+	return f.Agent, nil
+}
+
+// Open is Load for who wants more of the file than its agent.
+func Open(path string) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("agent file: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("agent file: %w", err)
+	}
+	return Read(path, data)
+}
+
+// Read is Parse for who wants more of the file than its agent.
+func Read(name string, data []byte) (*File, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	src := newSource(name, data[:min(len(data), MaxSize)])
 	switch {
 	case len(data) > MaxSize:
-		return spec, src.fail(src.problem(1, 1, "the file is larger than %d KiB", MaxSize>>10))
+		return nil, src.fail(src.problem(1, 1, CodeFileSize, "the file is larger than %d KiB", MaxSize>>10))
 	case !utf8.Valid(data):
 		line := 1 + bytes.Count(data[:invalidAt(data)], []byte("\n"))
-		return spec, src.fail(src.problem(line, 1, "the text is not valid UTF-8"))
+		return nil, src.fail(src.problem(line, 1, CodeFileEncoding, "the text is not valid UTF-8"))
 	}
 	root, problem := parse(src, data)
 	if problem != nil {
-		return spec, src.fail(*problem)
+		return nil, src.fail(*problem)
 	}
-	r := newReader(src)
-	if r.anchors(root) {
-		spec = r.agent(root)
+	f := &File{reader: newReader(src, root)}
+	if f.reader.anchors(root) {
+		f.Agent = f.reader.agent(root)
 	}
-	if len(r.problems) > 0 {
-		return schema.AgentSpec{}, src.fail(r.problems...)
+	f.Warnings = inOrder(f.reader.warnings)
+	if len(f.reader.problems) > 0 {
+		return nil, f.Fail(f.reader.problems...)
 	}
-	return spec, nil
+	return f, nil
 }
 
 func invalidAt(data []byte) int {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -174,6 +175,7 @@ func TestProblems(t *testing.T) {
 			if diff := cmp.Diff(string(text), got); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
+			compareCodes(t, strings.TrimSuffix(file, ".yaml")+".codes", problems)
 		})
 	}
 }
@@ -277,6 +279,34 @@ func TestTemplateParses(t *testing.T) {
 	}
 }
 
+// uncommented is the template with all that it shows in comments.
+func uncommented(t *testing.T) []byte {
+	t.Helper()
+	text := regexp.MustCompile(`(?m)^( *)# ( *(?:- |[A-Za-z]+:(?: |$)).*)$`).ReplaceAllString(string(Template("my-agent")), "$1$2")
+	if strings.Count(text, "#") > strings.Count(string(Template("")), "#")-20 {
+		t.Fatalf("the template shows hardly anything:\n%s", text)
+	}
+	return []byte(text)
+}
+
+// TestTemplateShowsWhatParses: whoever removes the comment signs has a file that is read, without warnings.
+func TestTemplateShowsWhatParses(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string][]byte{"as it is": Template("my-agent"), "all of it": uncommented(t)} {
+		f, err := Read(name, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range f.Warnings {
+			t.Errorf("%s: line %d: %s", name, w.Line, w.Message)
+		}
+		if g := f.Agent.Governance; name == "all of it" && (g == nil || len(g.Tools) != 1 || g.Policy == nil || len(g.Policy.Rules) != 2 ||
+			len(g.Filters) != 1 || g.Environment == "" || len(g.Authority) != 3 || len(g.AbortOn) != 1 || len(g.Subagents) != 1 || g.Handoff == nil) {
+			t.Errorf("governance = %+v", g)
+		}
+	}
+}
+
 // TestDocumentedSession reads the YAML of docs/memory.md as the rest of an agent file.
 func TestDocumentedSession(t *testing.T) {
 	t.Parallel()
@@ -296,7 +326,7 @@ func TestDocumentedSession(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(Template("a")))
 	f.Add([]byte(bomb()))
-	for _, pattern := range []string{"testdata/*.yaml"} {
+	for _, pattern := range []string{"testdata/*.yaml", "testdata/good/*.yaml"} {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			if data, err := os.ReadFile(file); err == nil {

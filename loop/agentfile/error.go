@@ -16,12 +16,16 @@ type Problem struct {
 	Line, Column int // from 1
 	Message      string
 	Excerpt      string // the line and a caret under the place; secrets are masked
+	Code         Code   // what kind of problem it is; it stays when the message changes
+	Path         string // of the value, such as $.policy.rules[0].effects[1]; $ is the whole file
 }
 
 // Error holds all problems that were found in a file, in the order of their places.
 type Error struct {
 	File     string
 	Problems []Problem
+	Warnings []Problem // what Error does not show: it would not keep the file from being used
+	Read     *File     // what could be read all the same, to look for further problems; nil when it is no YAML
 }
 
 // Error shows each problem as file:line:column: message, and the place below it.
@@ -48,7 +52,7 @@ func newSource(file string, data []byte) source {
 }
 
 // problem places a message. Lines and columns outside of the text are moved into it.
-func (s source) problem(line, column int, format string, args ...any) Problem {
+func (s source) problem(line, column int, code Code, format string, args ...any) Problem {
 	line = max(1, min(line, len(s.lines)))
 	text := strings.TrimSuffix(s.lines[line-1], "\r")
 	column = max(1, min(column, len([]rune(text))+1))
@@ -56,15 +60,21 @@ func (s source) problem(line, column int, format string, args ...any) Problem {
 		Line: line, Column: column,
 		Message: redact(fmt.Sprintf(format, args...)),
 		Excerpt: excerpt(line, column, text),
+		Code:    code, Path: rootPath,
 	}
 }
 
 // fail returns the error that holds problems in the order of their places.
 func (s source) fail(problems ...Problem) error {
+	return &Error{File: s.file, Problems: inOrder(problems)}
+}
+
+// inOrder sorts problems by their places.
+func inOrder(problems []Problem) []Problem {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return &Error{File: s.file, Problems: problems}
+	return problems
 }
 
 // maxExcerpt bounds the width of an excerpt, in characters.

@@ -15,31 +15,23 @@ import (
 // providers are the model clients there are.
 var providers = []string{"openai", "anthropic", "replay"}
 
-// The options that are Jetcrew's own and do not go to the provider.
-var (
-	parallelFields = []string{"parallelToolCalls", "parallel_tool_calls"}
-	maxFields      = []string{"maxParallelToolCalls", "max_parallel_tool_calls"}
-	timeoutFields  = []string{"toolCallTimeoutMillis", "tool_call_timeout_millis"}
-	windowFields   = []string{"contextWindow", "context_window"}
-)
-
 // model reads "provider/name", or fields provider, model and options.
 func (r *reader) model(root ast.Node, f field) (schema.ModelSpec, schema.Parallel) {
 	if f.null() {
-		r.failAt(top(root, f), "model is missing; such as openai/gpt-4o")
+		r.failAt(top(root, f), CodeModelRequired, "model is missing; such as openai/gpt-4o")
 		return schema.ModelSpec{}, schema.Parallel{}
 	}
 	if s, ok := f.value.(*ast.StringNode); ok {
 		provider, name, cut := strings.Cut(strings.TrimSpace(s.Value), "/")
 		if !cut || provider == "" || name == "" {
-			r.fail(f.value, "model %q: want provider/name, such as openai/gpt-4o", short(s.Value))
+			r.fail(f.value, CodeModelSelector, "model %q: want provider/name, such as openai/gpt-4o", short(s.Value))
 		} else {
 			r.provider(f.value, provider)
 		}
 		return schema.ModelSpec{Provider: provider, Name: name}, schema.Parallel{}
 	}
 	before := len(r.problems)
-	fields := r.object(f.value, fieldModel, fieldProvider, fieldModel, fieldOptions)
+	fields := r.object(f.value, shapeModel())
 	spec := schema.ModelSpec{
 		Provider: strings.TrimSpace(r.text(fields[fieldProvider])),
 		Name:     strings.TrimSpace(r.text(fields[fieldModel])),
@@ -48,7 +40,11 @@ func (r *reader) model(root ast.Node, f field) (schema.ModelSpec, schema.Paralle
 		r.provider(fields[fieldProvider].value, spec.Provider)
 	}
 	if len(r.problems) == before && (spec.Provider == "" || spec.Name == "") {
-		r.failAt(f.key, "model: provider and model are required")
+		code := CodeModelSelector
+		if spec.Provider == "" {
+			code = CodeModelProvider
+		}
+		r.failAt(f.key, code, "model: provider and model are required")
 	}
 	parallel := r.options(fields[fieldOptions], &spec)
 	return spec, parallel
@@ -56,7 +52,7 @@ func (r *reader) model(root ast.Node, f field) (schema.ModelSpec, schema.Paralle
 
 func (r *reader) provider(at ast.Node, name string) {
 	if !contains(providers, name) {
-		r.fail(at, "unknown provider %q%s", short(name), suggest(name, providers))
+		r.fail(at, CodeProviderUnknown, "unknown provider %q%s", short(name), suggest(name, providers))
 	}
 }
 
@@ -66,37 +62,29 @@ func (r *reader) options(f field, spec *schema.ModelSpec) schema.Parallel {
 	if f.null() {
 		return schema.Parallel{}
 	}
-	own := map[string]field{}
-	var rest []field
-	for _, o := range r.fields(f.value, fieldOptions) {
-		if contains(parallelFields, o.name) || contains(maxFields, o.name) || contains(timeoutFields, o.name) || contains(windowFields, o.name) {
-			own[o.name] = o
-		} else {
-			rest = append(rest, o)
-		}
-	}
-	parallel := schema.Parallel{Calls: r.flag(r.pick(own, parallelFields...))}
-	if n, ok := r.number(r.pick(own, maxFields...)); ok && n > 0 {
+	own, rest := shapeOptions().sort(r, r.fields(f.value, fieldOptions))
+	parallel := schema.Parallel{Calls: r.flag(own[fieldParallel])}
+	if n, ok := r.number(own[fieldMaxParallel]); ok && n > 0 {
 		parallel.Max = int(n)
 	}
-	if n, ok := r.number(r.pick(own, timeoutFields...)); ok && n > 0 {
+	if n, ok := r.number(own[fieldCallTimeout]); ok && n > 0 {
 		parallel.TimeoutMS = n
 	}
-	if n, ok := r.number(r.pick(own, windowFields...)); ok && n > 0 {
+	if n, ok := r.number(own[fieldWindow]); ok && n > 0 {
 		spec.ContextWindow = n
 	}
 	if len(rest) > 0 {
 		var b bytes.Buffer
-		r.jsonFields(&b, rest, 0)
+		r.jsonFields(&b, fieldOptions, rest, 0)
 		spec.Options = schema.JSONText(b.String())
 	}
 	return parallel
 }
 
-// json writes a value as JSON. Numbers keep their digits where JSON can hold them.
-func (r *reader) json(b *bytes.Buffer, n ast.Node, depth int) {
+// json writes a value, below the field name, as JSON. Numbers keep their digits where JSON can hold them.
+func (r *reader) json(b *bytes.Buffer, name string, n ast.Node, depth int) {
 	if depth > maxNesting {
-		r.fail(n, "options: too deeply nested")
+		r.fail(n, CodeYAMLSize, "%s: too deeply nested", name)
 		return
 	}
 	switch n := n.(type) {
@@ -120,17 +108,17 @@ func (r *reader) json(b *bytes.Buffer, n ast.Node, depth int) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			r.json(b, r.resolve(v), depth+1)
+			r.json(b, name, r.resolve(v), depth+1)
 		}
 		b.WriteByte(']')
 	case ast.MapNode:
-		r.jsonFields(b, r.fields(n.(ast.Node), fieldOptions), depth+1)
+		r.jsonFields(b, name, r.fields(n.(ast.Node), name), depth+1)
 	default:
-		r.fail(n, "options: want a value that JSON has, got %s", kind(n))
+		r.fail(n, CodeTypeJSON, "%s: want a value that JSON has, got %s", name, kind(n))
 	}
 }
 
-func (r *reader) jsonFields(b *bytes.Buffer, fields []field, depth int) {
+func (r *reader) jsonFields(b *bytes.Buffer, name string, fields []field, depth int) {
 	b.WriteByte('{')
 	for i, f := range fields {
 		if i > 0 {
@@ -138,7 +126,7 @@ func (r *reader) jsonFields(b *bytes.Buffer, fields []field, depth int) {
 		}
 		writeJSON(b, f.name)
 		b.WriteByte(':')
-		r.json(b, f.value, depth+1)
+		r.json(b, name, f.value, depth+1)
 	}
 	b.WriteByte('}')
 }

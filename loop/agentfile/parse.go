@@ -21,41 +21,41 @@ const (
 // parse returns the body of the file's one document, or what is wrong with it. Duplicate keys are left to the reader,
 // so that they are reported along with everything else.
 func parse(src source, data []byte) (body ast.Node, problem *Problem) {
-	fail := func(tok *token.Token, format string, args ...any) *Problem {
-		p := src.problem(1, 1, format, args...)
+	fail := func(tok *token.Token, code Code, format string, args ...any) *Problem {
+		p := src.problem(1, 1, code, format, args...)
 		if tok != nil && tok.Position != nil {
-			p = src.problem(tok.Position.Line, tok.Position.Column, format, args...)
+			p = src.problem(tok.Position.Line, tok.Position.Column, code, format, args...)
 		}
 		return &p
 	}
 	defer func() {
 		if r := recover(); r != nil { // a bug of the parser costs an error, not the process
-			body, problem = nil, fail(nil, "the file cannot be read as YAML")
+			body, problem = nil, fail(nil, CodeYAML, "the file cannot be read as YAML")
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
 	if tok, why := tooMuch(tokens); tok != nil {
-		return nil, fail(tok, "%s for an agent file", why)
+		return nil, fail(tok, CodeYAMLSize, "%s for an agent file", why)
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		var at yaml.Error
 		if errors.As(err, &at) {
-			return nil, fail(at.GetToken(), "%s", at.GetMessage())
+			return nil, fail(at.GetToken(), CodeYAML, "%s", at.GetMessage())
 		}
-		return nil, fail(nil, "%v", err)
+		return nil, fail(nil, CodeYAML, "%v", err)
 	}
 	for _, doc := range file.Docs {
 		switch {
 		case doc.Body == nil || doc.Body.Type() == ast.CommentGroupType:
 		case body != nil:
-			return nil, fail(doc.Start, "more than one document: a file describes one agent")
+			return nil, fail(doc.Start, CodeDocuments, "more than one document: a file describes one agent")
 		default:
 			body = doc.Body
 		}
 	}
 	if body == nil {
-		return nil, fail(nil, "the file is empty; it starts with version: %s", Version)
+		return nil, fail(nil, CodeDocument, "the file is empty; it starts with version: %s", Version)
 	}
 	return body, nil
 }
@@ -114,9 +114,9 @@ func (r *reader) anchors(root ast.Node) bool {
 	for _, alias := range all.aliases {
 		name := alias.Value.GetToken().Value
 		if r.named[name] == nil {
-			r.fail(alias, "alias *%s: no such anchor", name)
+			r.fail(alias, CodeAliasUnknown, "alias *%s: no such anchor", name)
 		} else if r.contains(name, name, map[string]bool{}) {
-			r.fail(alias, "anchor &%s contains itself", name)
+			r.fail(alias, CodeRecursive, "anchor &%s contains itself", name)
 		}
 	}
 	return len(r.problems) == 0
@@ -144,7 +144,7 @@ func (r *reader) contains(anchor, target string, seen map[string]bool) bool {
 func (r *reader) resolve(n ast.Node) ast.Node {
 	for {
 		if r.looks++; r.looks == maxExpansion+1 {
-			r.fail(n, "too large once its aliases are put in")
+			r.fail(n, CodeYAMLSize, "too large once its aliases are put in")
 		}
 		switch at := n.(type) {
 		case *ast.AnchorNode:

@@ -8,43 +8,28 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// The fields of a session.
-const (
-	fieldCompaction = "compaction"
-	fieldStrategy   = "strategy"
-	fieldTrigger    = "trigger"
-	fieldPreserve   = "preserve"
-)
-
-var (
-	ratioFields    = []string{"contextRatio", "context_ratio"}
-	maxTurnsFields = []string{"maxTurns", "max_turns"}
-)
-
 // defaultRatio is the trigger of a compaction whose file names none.
 const defaultRatio = 0.8
-
-var strategies = []string{schema.CompactWindow, schema.CompactSummary}
 
 // session reads what concerns the agent's memory; nil: it is never compacted.
 func (r *reader) session(f field) *schema.Compaction {
 	if f.null() {
 		return nil
 	}
-	f = r.object(f.value, fieldSession, fieldCompaction)[fieldCompaction]
+	f = r.object(f.value, shapeSession())[fieldCompaction]
 	if f.null() {
 		return nil
 	}
 	before := len(r.problems)
-	fields := r.object(f.value, fieldCompaction, fieldStrategy, fieldTrigger, fieldPreserve)
+	fields := r.object(f.value, shapeCompaction())
 	c := &schema.Compaction{Strategy: r.strategy(f, fields[fieldStrategy], before)}
 	r.trigger(fields[fieldTrigger], c)
-	if n, ok := r.atLeast(1, fields[fieldPreserve]); ok {
+	if n, ok := r.atLeast(1, CodePreserve, fields[fieldPreserve]); ok {
 		c.Preserve = n
 	}
 	c.Preserve = c.Keep()
 	if c.MaxTurns > 0 && c.Preserve >= c.MaxTurns {
-		r.fail(fields[fieldPreserve].value, "preserve: want less than maxTurns, which is %d", c.MaxTurns)
+		r.fail(fields[fieldPreserve].value, CodePreserve, "preserve: want less than maxTurns, which is %d", c.MaxTurns)
 	}
 	return c
 }
@@ -55,18 +40,18 @@ func (r *reader) strategy(compaction, f field, before int) string {
 	s := r.text(f)
 	switch {
 	case f.null() && len(r.problems) == before:
-		r.failAt(compaction.key, "compaction: strategy is missing: %s or %s", schema.CompactWindow, schema.CompactSummary)
+		r.failAt(compaction.key, CodeStrategyRequired, "compaction: strategy is missing: %s or %s", schema.CompactWindow, schema.CompactSummary)
 	case s != "" && !contains(strategies, s):
-		r.fail(f.value, "unknown strategy %q%s", short(s), suggest(s, strategies))
+		r.fail(f.value, CodeStrategyUnknown, "unknown strategy %q%s", short(s), suggest(s, strategies))
 	}
 	return s
 }
 
 func (r *reader) trigger(f field, c *schema.Compaction) {
 	if !f.null() {
-		fields := r.object(f.value, fieldTrigger, append(append([]string(nil), ratioFields...), maxTurnsFields...)...)
-		c.ContextRatio = r.ratio(r.pick(fields, ratioFields...))
-		c.MaxTurns, _ = r.atLeast(2, r.pick(fields, maxTurnsFields...))
+		fields := r.object(f.value, shapeTrigger())
+		c.ContextRatio = r.ratio(fields[fieldRatio])
+		c.MaxTurns, _ = r.atLeast(2, CodeMaxTurns, fields[fieldMaxTurns])
 	}
 	if c.ContextRatio == 0 && c.MaxTurns == 0 {
 		c.ContextRatio = defaultRatio
@@ -88,17 +73,17 @@ func (r *reader) ratio(f field) float64 {
 		}
 	}
 	if !(x > 0 && x <= 1) {
-		r.fail(f.value, "%s: want a number above 0 and up to 1, such as %v, got %s", f.name, defaultRatio, describe(f.value))
+		r.fail(f.value, CodeContextRatio, "%s: want a number above 0 and up to 1, such as %v, got %s", f.name, defaultRatio, describe(f.value))
 		return 0
 	}
 	return x
 }
 
 // atLeast is a whole number from least on.
-func (r *reader) atLeast(least int, f field) (int, bool) {
+func (r *reader) atLeast(least int, code Code, f field) (int, bool) {
 	n, ok := r.number(f)
 	if ok && (n < int64(least) || n > math.MaxInt32) {
-		r.fail(f.value, "%s: want at least %d, got %d", f.name, least, n)
+		r.fail(f.value, code, "%s: want at least %d, got %d", f.name, least, n)
 		return 0, false
 	}
 	return int(n), ok

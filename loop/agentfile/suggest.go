@@ -26,6 +26,17 @@ func suggest(name string, known []string) string {
 	return "; known here: " + strings.Join(shown, ", ")
 }
 
+// suggestAll is suggest for names that may hold underscores.
+func suggestAll(name string, known []string) string {
+	if len(known) == 0 {
+		return ""
+	}
+	if hint := suggest(name, known); strings.HasPrefix(hint, "; did you mean") {
+		return hint
+	}
+	return "; known here: " + strings.Join(known, ", ")
+}
+
 // distance counts the letters to insert, delete or change to make b of a.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
