@@ -20,8 +20,8 @@ const QueueLocal = "local"
 type Service interface {
 	// Name is the source of its tools.
 	Name() string
-	// Offer returns its tools, ready to run. It is asked once.
-	Offer(ctx context.Context) ([]Tool, error)
+	// Tools returns its tools, ready to run. It is asked once.
+	Tools(ctx context.Context) ([]Tool, error)
 }
 
 // Wiring says what an agent sees and what runs it, whichever way its tools come in. Whatever is left out is empty:
@@ -120,7 +120,7 @@ func pick(tools []Tool, names []string) ([]Tool, error) {
 
 // offer returns a service's tools under its name.
 func offer(ctx context.Context, s Service) ([]Tool, error) {
-	tools, err := s.Offer(ctx)
+	tools, err := s.Tools(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("service %q: %w", s.Name(), err)
 	}
