@@ -76,13 +76,6 @@ func HeadTail(s string, keep int) (head, tail string) {
 // ToolReadOutput is the tool by which a model reads the rest of an output of which it got head and tail.
 const ToolReadOutput = "read_output"
 
-// The tools by which a model reaches what its provider does not take all of: one finds definitions, the other calls what
-// was found.
-const (
-	ToolFindTools = "find_tools"
-	ToolCallTool  = "call_tool"
-)
-
 // OmittedMark is the line between head and tail of an output of c with size bytes, of which omitted are left out, the
 // first at offset from. The whole is kept, and the line says how to read it, up to the byte kept; 0: it is not kept.
 func OmittedMark(c *Call, from, omitted, size, kept int64) string {
