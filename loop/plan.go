@@ -156,7 +156,7 @@ func (x *exchange) askGuards(c *schema.TurnCall, tool *schema.Tool) {
 
 // permitted tells whether the authority of the run's principal allows the call; if not, d is the denial.
 func (x *exchange) permitted(c *schema.TurnCall) (d schema.Decision, ok bool) {
-	if isReadOutput(c.Tool, c.Queue) { // of what the run has got already
+	if isOwn(c.Tool, c.Queue) { // of what the run has got already
 		return d, true
 	}
 	p := x.agent.cfg.Principal
