@@ -61,7 +61,7 @@ func run(t *testing.T, w executor.Wiring, calls ...string) (seen, read []string)
 	}
 	bus := looptest.NewBus()
 	llm := looptest.NewModel(looptest.Calls(raw...), looptest.Text("done"))
-	cfg := loop.Config{Agent: schema.AgentSpec{ID: "tester"}, Model: llm, Bus: bus, Registry: wired}
+	cfg := loop.Config{Agent: schema.AgentSpec{ID: "tester"}, Principal: schema.Principal{ID: "local", Scopes: []string{"tool:*"}}, Model: llm, Bus: bus, Registry: wired}
 	if wired.Set != nil {
 		l := local(t, bus, wired.Set)
 		defer l.Wait()

@@ -36,7 +36,7 @@ func (c *capped) Generate(ctx context.Context, req *model.Request) (*model.Respo
 func crowd(steps ...looptest.Step) *rig {
 	r := &rig{bus: looptest.NewBus(), model: looptest.NewModel(steps...), events: &looptest.Events{}}
 	r.cfg = loop.Config{
-		Agent: schema.AgentSpec{ID: "tester", Limits: schema.DefaultLimits()}, Model: &capped{Model: r.model, most: 128},
+		Agent: schema.AgentSpec{ID: "tester", Limits: schema.DefaultLimits()}, Principal: schema.Principal{ID: "local", Scopes: []string{"tool:*"}}, Model: &capped{Model: r.model, most: 128},
 		Bus: r.bus, Registry: r.bus, Events: r.events.Add,
 	}
 	for i := range 325 {

@@ -45,7 +45,8 @@ func Ask(ctx context.Context, tools *executor.Wired, task string) (string, error
 	}
 	agent, err := loop.New(loop.Config{
 		Agent: schema.AgentSpec{ID: "clerk", Instructions: "You answer questions about orders.", Limits: schema.DefaultLimits()},
-		Model: llm, Bus: b, Dispatcher: calls, Registry: tools,
+		Principal: schema.Principal{ID: "local", Scopes: []string{"tool:*"}},
+		Model:     llm, Bus: b, Dispatcher: calls, Registry: tools,
 	})
 	if err != nil {
 		return "", err
