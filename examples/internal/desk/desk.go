@@ -44,7 +44,7 @@ func Ask(ctx context.Context, tools *executor.Wired, task string) (string, error
 		return "", err
 	}
 	agent, err := loop.New(loop.Config{
-		Agent: schema.AgentSpec{ID: "clerk", Instructions: "You answer questions about orders.", Limits: schema.DefaultLimits()},
+		Agent:     schema.AgentSpec{ID: "clerk", Instructions: "You answer questions about orders.", Limits: schema.DefaultLimits()},
 		Principal: schema.Principal{ID: "local", Scopes: []string{"tool:*"}},
 		Model:     llm, Bus: b, Dispatcher: calls, Registry: tools,
 	})
