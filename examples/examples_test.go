@@ -81,3 +81,35 @@ func TestAgentAndWorker(t *testing.T) {
 		t.Error(fmt.Errorf("worker: %w", err))
 	}
 }
+
+// TestWirings runs the wirings of sections 9.1 to 9.3 of the seed on tools and registries.
+func TestWirings(t *testing.T) {
+	t.Parallel()
+	llm := httptest.NewServer(http.HandlerFunc(chat))
+	defer llm.Close()
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ ID string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || r.URL.Path != "/order_status" || r.Header.Get("Idempotency-Key") == "" {
+			http.Error(w, "bad call", http.StatusBadRequest)
+			return
+		}
+		fmt.Fprintf(w, "order %s is on its way", in.ID)
+	}))
+	defer gateway.Close()
+	for _, name := range []string{"names", "guarded", "gateway"} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command(build(t, name), "Where is order 17?")
+			cmd.Dir = t.TempDir()
+			cmd.Env = append(os.Environ(), "NATS_URL=", "OPENAI_BASE_URL="+llm.URL, "OPENAI_API_KEY=none", "MODEL=local", "GATEWAY_URL="+gateway.URL)
+			var log strings.Builder
+			cmd.Stderr = &log
+			out, err := cmd.Output()
+			if got, want := strings.TrimSpace(string(out)), "Good news: order 17 is on its way."; err != nil || got != want {
+				t.Errorf("it says %q, want %q: %v\n%s", got, want, err, log.String())
+			}
+			if name == "guarded" && !strings.Contains(log.String(), `audit: order_status {"id":"17"} ok=true`) {
+				t.Errorf("log: %s", log.String())
+			}
+		})
+	}
+}

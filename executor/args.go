@@ -14,8 +14,9 @@ import (
 )
 
 // parametersOf returns the JSON Schema of In as one piece: no $id, no $defs, since providers refuse references.
-func parametersOf[In any]() (p schema.JSONText, err error) {
-	t := reflect.TypeFor[In]()
+func parametersOf[In any]() (schema.JSONText, error) { return parametersOfType(reflect.TypeFor[In]()) }
+
+func parametersOfType(t reflect.Type) (p schema.JSONText, err error) {
 	if err := checkType(t, nil); err != nil {
 		return "", fmt.Errorf("arguments: %w", err)
 	}
@@ -76,6 +77,14 @@ func decodePlain(args schema.JSONText, into any) error {
 		return nil
 	}
 	return decodeArgs(args, into)
+}
+
+// decoderOf returns what reads arguments into a value of t.
+func decoderOf(t reflect.Type) func(args schema.JSONText, into any) error {
+	if isPlain(t) {
+		return decodePlain
+	}
+	return decodeArgs
 }
 
 // isPlain tells whether values of t hold no interface and nothing that decodes itself.

@@ -76,8 +76,8 @@ func (s *Set) add(t Tool) error {
 		return err
 	}
 	if other := s.tools[t.Name]; other != nil {
-		return fmt.Errorf("the name %q is taken: this tool %q, the other %q", t.Name,
-			schema.Cut(t.Description, 80), schema.Cut(other.Description, 80))
+		return fmt.Errorf("the name %q is taken: this tool is %s, %q, the other %s, %q", t.Name,
+			t.where(), schema.Cut(t.Description, 80), other.where(), schema.Cut(other.Description, 80))
 	}
 	t.Tool = t.WithDigest()
 	t.Queue = s.queue
@@ -104,6 +104,15 @@ func (s *Set) Tools() []schema.Tool {
 		tools[i] = s.tools[name].Tool
 	}
 	return tools
+}
+
+// definitions returns the set's tools with where they come from.
+func (s *Set) definitions() []definition {
+	list := make([]definition, len(s.names))
+	for i, name := range s.names {
+		list[i] = definition{s.tools[name].Tool, s.tools[name].where()}
+	}
+	return list
 }
 
 // Abandoned returns how many handlers were given up after their context and its grace ended and still run. Each

@@ -19,7 +19,16 @@ type Tool struct {
 	schema.Tool
 	Run func(ctx context.Context, call *schema.Call) (string, error)
 
-	err error // why the tool cannot be used; NewSet reports it
+	err    error  // why the tool cannot be used; NewSet reports it
+	origin string // where it comes from, for people; empty: a function of the program
+}
+
+// where says where the tool comes from.
+func (t *Tool) where() string {
+	if t.origin == "" {
+		return "a function of your own"
+	}
+	return t.origin
 }
 
 // Option sets what a tool declares about itself.
@@ -43,8 +52,8 @@ func Func[In, Out any](name, description string, fn func(context.Context, In) (O
 	t := Tool{Tool: schema.Tool{Name: name, Description: description}}
 	t.Parameters, t.err = parametersOf[In]()
 	decode := decodeArgs
-	if t.err == nil && isPlain(reflect.TypeFor[In]()) {
-		decode = decodePlain
+	if t.err == nil {
+		decode = decoderOf(reflect.TypeFor[In]())
 	}
 	t.Run = func(ctx context.Context, call *schema.Call) (string, error) {
 		var in In

@@ -34,7 +34,9 @@ func (x *exchange) ask(ctx context.Context, req *model.Request) (resp *model.Res
 		end.Error = err.Error()
 	} else {
 		end.Text, end.Calls, end.Model, end.Finish, end.Usage = resp.Text, len(resp.Calls), resp.Model, resp.Finish, &resp.Usage
+		x.noticeUnfit(resp.Unfit)
 	}
+	end.Notices = x.newNotices()
 	g.close(end)
 	return resp, err
 }

@@ -65,6 +65,7 @@ type Event struct {
 	Model      string          `json:"model,omitempty"`      // model_response: who answered
 	Finish     schema.Finish   `json:"finish,omitempty"`     // model_response
 	Usage      *schema.Usage   `json:"usage,omitempty"`      // model_response, compaction_end: of the request; final_output: of the exchange
+	Notices    []string        `json:"notices,omitempty"`    // model_response: which tools the model was not shown, and why; each once in an exchange
 	Attempt    int             `json:"attempt,omitempty"`    // model_retry: the attempt that follows, from 2
 	WaitMS     int64           `json:"wait_ms,omitempty"`    // model_retry: milliseconds until then
 	ElapsedMS  int64           `json:"elapsed_ms,omitempty"` // the ends: milliseconds since their start

@@ -23,6 +23,8 @@ type exchange struct {
 	open  *schema.Open
 	tally tally
 
+	notices  []string    // what the model was not given
+	told     int         // of notices, by events
 	waiting  atomic.Bool // the turn under way waits for nothing but people
 	resuming bool        // the turn under way is an earlier owner's
 	span     trace.Span  // of the turn under way

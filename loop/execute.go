@@ -267,7 +267,7 @@ func (s *starter) prepare(i int) {
 			settled(r, err)
 		}
 	}
-	if isReadOutput(c.Tool, c.Queue) {
+	if isOwn(c.Tool, c.Queue) {
 		s.claims.Go(func() { done(s.executeHere(ctx, call, within)) })
 		return
 	}

@@ -29,7 +29,7 @@ const (
 	partPatience = int64(partTimeout / time.Millisecond)
 )
 
-// readOutputTool is the one tool that the owner of a run executes itself: it needs nothing but the run. Its calls have
+// readOutputTool is a tool that the owner of a run executes itself: it needs nothing but the run. Its calls have
 // the queue none, and no message is sent.
 var readOutputTool = schema.Tool{
 	Name: schema.ToolReadOutput,
@@ -43,9 +43,9 @@ var readOutputTool = schema.Tool{
 	Idempotent: true, Effect: schema.EffectRead, TimeoutMS: partPatience, Queue: schema.QueueNone,
 }.WithDigest()
 
-// isReadOutput tells whether a call of tool on queue is the owner's own.
-func isReadOutput(tool, queue string) bool {
-	return queue == schema.QueueNone && tool == schema.ToolReadOutput
+// isOwn tells whether a call of tool on queue is executed by the owner of the run.
+func isOwn(tool, queue string) bool {
+	return queue == schema.QueueNone && (tool == schema.ToolReadOutput || tool == schema.ToolFindTools)
 }
 
 // withReadOutput offers the tool beside others, unless one of them has its name, once there is something to read.
@@ -56,7 +56,7 @@ func (x *exchange) withReadOutput(tools []schema.Tool) []schema.Tool {
 	return append(tools[:len(tools):len(tools)], readOutputTool)
 }
 
-// executeHere executes a call of the tool.
+// executeHere executes a call of a tool of the owner's own.
 func (x *exchange) executeHere(ctx context.Context, call *schema.Call, within time.Duration) (schema.Result, error) {
 	if within <= 0 || within > partTimeout {
 		within = partTimeout
@@ -66,17 +66,26 @@ func (x *exchange) executeHere(ctx context.Context, call *schema.Call, within ti
 	started := nowMS()
 	var r schema.Result
 	var catch panics.Catcher
-	catch.Try(func() { r = x.readOutput(ctx, call) })
+	catch.Try(func() { r = x.runOwn(ctx, call) })
 	if p := catch.Recovered(); p != nil {
-		x.agent.cfg.Logger.Error("reading an output panicked", "run", x.id, "call", call.String(), "panic", p.Value, "stack", string(p.Stack))
+		x.agent.cfg.Logger.Error("a tool of the loop's own panicked", "run", x.id, "call", call.String(), "panic", p.Value, "stack", string(p.Stack))
 		r = call.Fail(schema.Panic, "the tool panicked")
 	}
 	r.StartedMS, r.EndedMS = started, nowMS()
 	return x.claim(call, schema.QueueNone, r, schema.Key{})
 }
 
-func (x *exchange) readOutput(ctx context.Context, call *schema.Call) schema.Result {
-	text, err := x.readPart(ctx, call)
+// ownTool returns what executes a call of the owner's own, and what it says when it cannot.
+func (x *exchange) ownTool(call *schema.Call) (run func(context.Context, *schema.Call) (string, error), cannot string) {
+	if call.Tool == schema.ToolFindTools {
+		return x.findMore, "the tools cannot be listed now"
+	}
+	return x.readPart, "the rest of that output is not kept any more, or cannot be reached now"
+}
+
+func (x *exchange) runOwn(ctx context.Context, call *schema.Call) schema.Result {
+	run, cannot := x.ownTool(call)
+	text, err := run(ctx, call)
 	var e *schema.Error
 	switch {
 	case err == nil:
@@ -84,10 +93,10 @@ func (x *exchange) readOutput(ctx context.Context, call *schema.Call) schema.Res
 	case errors.As(err, &e):
 		return call.Fail(e.Type, e.Message)
 	case ctx.Err() != nil:
-		return call.Fail(schema.Cancelled, "the output was not read in time")
+		return call.Fail(schema.Cancelled, "it did not end in time")
 	}
-	x.agent.cfg.Logger.Warn("an output cannot be read", "run", x.id, "call", call.String(), "error", err)
-	return call.Fail(schema.ToolFailed, "the rest of that output is not kept any more, or cannot be reached now")
+	x.agent.cfg.Logger.Warn("a tool of the loop's own failed", "run", x.id, "call", call.String(), "error", err)
+	return call.Fail(schema.ToolFailed, cannot)
 }
 
 func (x *exchange) readPart(ctx context.Context, call *schema.Call) (string, error) {

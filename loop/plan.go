@@ -40,7 +40,7 @@ func (x *exchange) plan(t *schema.Turn, raw []schema.RawCall, tools []schema.Too
 
 // decide takes the decision about one call.
 func (x *exchange) decide(c *schema.TurnCall, tools []schema.Tool) {
-	tool, err := find(c, tools)
+	tool, err := x.meant(c, tools)
 	if err != nil {
 		c.Decision = invalid(err)
 		return
@@ -85,7 +85,7 @@ func mayRun(c *schema.TurnCall) bool {
 
 // check validates what a call would be published with.
 func (x *exchange) check(c *schema.TurnCall, tool *schema.Tool) *schema.Error {
-	if err := schema.CheckQueue(tool.Queue); err != nil && !isReadOutput(tool.Name, tool.Queue) {
+	if err := schema.CheckQueue(tool.Queue); err != nil && !isOwn(tool.Name, tool.Queue) {
 		return &schema.Error{Type: schema.NoWorker, Message: fmt.Sprintf("tool %s has no workers", tool.Name)}
 	}
 	return x.agent.validator.Check(tool, c.Args)
@@ -181,7 +181,7 @@ func covers(asked, now string) bool {
 
 // permitted tells whether the authority of the run's principal allows the call; if not, d is the denial.
 func (x *exchange) permitted(c *schema.TurnCall) (d schema.Decision, ok bool) {
-	if isReadOutput(c.Tool, c.Queue) { // of what the run has got already
+	if isOwn(c.Tool, c.Queue) { // of what the run has got already
 		return d, true
 	}
 	p := x.agent.cfg.Principal

@@ -29,7 +29,7 @@ func (x *exchange) step(limit schema.Reason) (answer *schema.Answer, err error) 
 	if err != nil {
 		return x.failed(ctx, n, limit, schema.ReasonNoTools, err)
 	}
-	r, err := x.consult(ctx, n, tools)
+	r, err := x.consult(ctx, n, x.shown(tools))
 	switch {
 	case err != nil:
 		return nil, err
@@ -69,7 +69,7 @@ func (x *exchange) tools(ctx context.Context, limit schema.Reason) ([]schema.Too
 		return nil, nil
 	}
 	tools, err := x.agent.cfg.Registry.Tools(ctx)
-	return x.withReadOutput(tools), err
+	return x.withLookup(x.withReadOutput(tools)), err
 }
 
 // request returns the request of turn n, and the last say that is in it.

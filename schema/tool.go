@@ -10,6 +10,13 @@ const (
 	EffectDestructive = "destructive" // cannot be undone
 )
 
+// The tools by which a model reaches what its provider does not take all of: one finds definitions, the other calls what
+// was found.
+const (
+	ToolFindTools = "find_tools"
+	ToolCallTool  = "call_tool"
+)
+
 // Tool is the definition of a tool: what the model sees of it and how it is run.
 type Tool struct {
 	Name        string   `msgpack:"name" json:"name"`                                 // as the model calls it, up to 256 bytes

@@ -32,6 +32,14 @@ type Response struct {
 	Finish schema.Finish
 	Usage  schema.Usage // Input counts the whole prompt, what came from a cache too
 	Model  string       // the model that answered, in the provider's words
+	Unfit  []Unfit      // tools of the request that the model was not shown
+}
+
+// Unfit is a tool that the model was not shown, since its provider would have refused the whole request with it.
+type Unfit struct {
+	Tool   string
+	Source string // as in schema.Tool
+	Why    string // for people
 }
 
 // ErrEnd is returned by a recorded model that has no further answers.

@@ -30,6 +30,7 @@ type Config struct {
 	Model      string       // required
 	APIKey     string       // default: ANTHROPIC_API_KEY; an endpoint other than Anthropic's may need none
 	BaseURL    string       // default: ANTHROPIC_BASE_URL, else https://api.anthropic.com
+	MaxTools   int          // how many tools a request may have; default 128
 	HTTPClient *http.Client // default: the SDK's, which waits up to 10 minutes for an answer to begin
 }
 
@@ -37,7 +38,11 @@ type Config struct {
 type Client struct {
 	sdk anthropic.Client
 	at  dialect.Endpoint
+	fit dialect.Fitter
 }
+
+// MaxTools returns how many tools a request may have.
+func (c *Client) MaxTools() int { return c.fit.Max }
 
 // New returns a client. The error is a *model.Error: of kind Auth when Anthropic's own endpoint shall be asked
 // without a key, of kind BadRequest when the model or the address is wrong.
@@ -50,7 +55,7 @@ func New(c Config) (*Client, error) {
 	if err := at.Check(!isDefault(at.URL)); err != nil {
 		return nil, err
 	}
-	client := &Client{at: at}
+	client := &Client{at: at, fit: dialect.Fitter{Rule: toolRule, Max: cmp.Or(max(c.MaxTools, 0), dialect.DefaultMaxTools)}}
 	opts := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(), // it would search files for other credentials
 		option.WithBaseURL(at.URL),
@@ -73,11 +78,13 @@ func New(c Config) (*Client, error) {
 func isDefault(u string) bool { return u == defaultURL || u == defaultURL+"/" }
 
 // Generate asks for the next answer. Failures are *model.Error; when ctx ends, the error wraps that of ctx. The
-// answer is streamed when the request has a Delta. Usage.Input counts the whole prompt, with what came from the cache
+// answer is streamed when the request has a Delta. A tool with which the provider would refuse the whole request is left
+// out and named in Unfit. Usage.Input counts the whole prompt, with what came from the cache
 // and what was written to it.
 func (c *Client) Generate(ctx context.Context, req *model.Request) (*model.Response, error) {
 	names := dialect.NewNames(req.Tools, req.Messages)
-	body, err := encodeRequest(c.at.Model, req, names)
+	fit, unfit := c.fit.Fit(req.Tools)
+	body, err := encodeRequest(c.at.Model, req, fit, names)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +101,7 @@ func (c *Client) Generate(ctx context.Context, req *model.Request) (*model.Respo
 	if err != nil {
 		return nil, c.at.Transport(ctx, err)
 	}
+	out.Unfit = unfit
 	for i := range out.Calls {
 		out.Calls[i].Name = names.Decode(out.Calls[i].Name)
 	}

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"github.com/jetcrew/jetcrew/loop/model"
@@ -15,9 +16,17 @@ var idRule = dialect.IDRule{Max: 64, OK: dialect.WordChar}
 // maxTokens is the bound on an answer when the options name none; the protocol wants one.
 const maxTokens = 4096
 
+// toolRule is what the protocol takes of a tool. One argument of another name has the whole request refused.
+var toolRule = dialect.ToolRule{
+	Argument:  func(name string) bool { return argumentName.MatchString(name) },
+	Arguments: "want 1 to 64 of A-Z, a-z, 0-9, '_', '.', '-'",
+}
+
+var argumentName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+
 type object = map[string]any
 
-func encodeRequest(name string, req *model.Request, names *dialect.Names) ([]byte, error) {
+func encodeRequest(name string, req *model.Request, fit []dialect.Fitted, names *dialect.Names) ([]byte, error) {
 	body := object{"model": name, "max_tokens": maxTokens}
 	system, rest := split(req.Messages)
 	if system != "" {
@@ -30,15 +39,15 @@ func encodeRequest(name string, req *model.Request, names *dialect.Names) ([]byt
 	if err := dialect.Merge(body, req.Options); err != nil {
 		return nil, err
 	}
-	addTools(body, req, names)
+	addTools(body, req, fit, names)
 	return dialect.Encode(body), nil
 }
 
 // addTools writes what the model may call. Without tools the provider still wants to know those that the history
 // calls, so they are declared and forbidden.
-func addTools(body object, req *model.Request, names *dialect.Names) {
-	if len(req.Tools) > 0 {
-		body["tools"] = tools(req.Tools, names)
+func addTools(body object, req *model.Request, fit []dialect.Fitted, names *dialect.Names) {
+	if len(fit) > 0 {
+		body["tools"] = tools(fit, names)
 		return
 	}
 	delete(body, "tool_choice") // an error without tools
@@ -48,26 +57,26 @@ func addTools(body object, req *model.Request, names *dialect.Names) {
 	}
 }
 
-func calledTools(msgs []schema.Message) []schema.Tool {
-	var out []schema.Tool
+func calledTools(msgs []schema.Message) []dialect.Fitted {
+	var out []dialect.Fitted
 	seen := map[string]bool{}
 	for _, m := range msgs {
 		for _, c := range m.Calls {
 			if !seen[c.Name] {
 				seen[c.Name] = true
-				out = append(out, schema.Tool{Name: c.Name})
+				out = append(out, dialect.Fitted{Name: c.Name, Parameters: dialect.NoParameters})
 			}
 		}
 	}
 	return out
 }
 
-func tools(in []schema.Tool, names *dialect.Names) []object {
+func tools(in []dialect.Fitted, names *dialect.Names) []object {
 	out := make([]object, len(in))
 	for i, t := range in {
-		out[i] = object{"name": names.Encode(t.Name), "input_schema": dialect.Parameters(t)}
+		out[i] = object{"name": names.Encode(t.Name), "input_schema": t.Parameters}
 		if t.Description != "" {
-			out[i]["description"] = schema.CleanText(t.Description)
+			out[i]["description"] = t.Description
 		}
 	}
 	return out

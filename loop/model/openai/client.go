@@ -31,6 +31,7 @@ type Config struct {
 	Model      string       // required, in the endpoint's words
 	APIKey     string       // default: OPENAI_API_KEY; an endpoint other than OpenAI's may need none
 	BaseURL    string       // default: OPENAI_BASE_URL, else https://api.openai.com/v1
+	MaxTools   int          // how many tools a request may have; default 128
 	HTTPClient *http.Client // default: the SDK's, which waits up to 10 minutes for an answer to begin
 }
 
@@ -38,7 +39,11 @@ type Config struct {
 type Client struct {
 	sdk openai.Client
 	at  dialect.Endpoint
+	fit dialect.Fitter
 }
+
+// MaxTools returns how many tools a request may have.
+func (c *Client) MaxTools() int { return c.fit.Max }
 
 // New returns a client. The error is a *model.Error: of kind Auth when OpenAI's own endpoint shall be asked without a
 // key, of kind BadRequest when the model or the address is wrong.
@@ -51,7 +56,7 @@ func New(c Config) (*Client, error) {
 	if err := at.Check(!isDefault(at.URL)); err != nil {
 		return nil, err
 	}
-	client := &Client{at: at}
+	client := &Client{at: at, fit: dialect.Fitter{Rule: toolRule, Max: cmp.Or(max(c.MaxTools, 0), dialect.DefaultMaxTools)}}
 	opts := []option.RequestOption{
 		option.WithBaseURL(at.URL),
 		option.WithAPIKey(at.Key),
@@ -69,10 +74,12 @@ func New(c Config) (*Client, error) {
 func isDefault(u string) bool { return strings.TrimSuffix(u, "/") == defaultURL }
 
 // Generate asks for the next answer. Failures are *model.Error; when ctx ends, the error wraps that of ctx. The
-// answer is streamed when the request has a Delta.
+// answer is streamed when the request has a Delta. A tool with which the provider would refuse the whole request is left
+// out and named in Unfit.
 func (c *Client) Generate(ctx context.Context, req *model.Request) (*model.Response, error) {
 	names := dialect.NewNames(req.Tools, req.Messages)
-	body, err := encodeRequest(c.at.Model, req, names)
+	fit, unfit := c.fit.Fit(req.Tools)
+	body, err := encodeRequest(c.at.Model, req, fit, names)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +96,7 @@ func (c *Client) Generate(ctx context.Context, req *model.Request) (*model.Respo
 	if err != nil {
 		return nil, c.at.Transport(ctx, err)
 	}
+	out.Unfit = unfit
 	for i := range out.Calls {
 		out.Calls[i].Name = names.Decode(out.Calls[i].Name)
 	}

@@ -12,12 +12,16 @@ import (
 // endpoints expect their own ids back, whatever signs those have.
 var idRule = dialect.IDRule{Max: 40, OK: dialect.PrintableChar}
 
+// toolRule is what the protocol takes of a tool. Only some models refuse a description of more than 1,024 characters,
+// and there is no telling which.
+var toolRule = dialect.ToolRule{Description: 1024}
+
 type object = map[string]any
 
-func encodeRequest(name string, req *model.Request, names *dialect.Names) ([]byte, error) {
+func encodeRequest(name string, req *model.Request, fit []dialect.Fitted, names *dialect.Names) ([]byte, error) {
 	body := object{"model": name, "messages": messages(req.Messages, names)}
-	if len(req.Tools) > 0 {
-		body["tools"] = tools(req.Tools, names)
+	if len(fit) > 0 {
+		body["tools"] = tools(fit, names)
 	}
 	if req.Delta != nil {
 		body["stream"] = true
@@ -29,18 +33,18 @@ func encodeRequest(name string, req *model.Request, names *dialect.Names) ([]byt
 	if req.Delta == nil {
 		delete(body, "stream_options") // an error without stream
 	}
-	if len(req.Tools) == 0 {
+	if len(fit) == 0 {
 		delete(body, "tool_choice") // an error without tools
 	}
 	return dialect.Encode(body), nil
 }
 
-func tools(in []schema.Tool, names *dialect.Names) []object {
+func tools(in []dialect.Fitted, names *dialect.Names) []object {
 	out := make([]object, len(in))
 	for i, t := range in {
-		f := object{"name": names.Encode(t.Name), "parameters": dialect.Parameters(t)}
+		f := object{"name": names.Encode(t.Name), "parameters": t.Parameters}
 		if t.Description != "" {
-			f["description"] = schema.CleanText(t.Description)
+			f["description"] = t.Description
 		}
 		out[i] = object{"type": "function", "function": f}
 	}

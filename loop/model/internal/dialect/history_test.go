@@ -124,19 +124,3 @@ func TestNames(t *testing.T) {
 		t.Error("a legal or unknown name was changed")
 	}
 }
-
-func TestParameters(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[schema.JSONText]string{
-		"":                                   `{"properties":{},"type":"object"}`,
-		"null":                               `{"properties":{},"type":"object"}`,
-		"oops":                               `{"properties":{},"type":"object"}`,
-		`{"type":"object"}`:                  `{"properties":{},"type":"object"}`,
-		`{"properties":{"a":1}}`:             `{"properties":{"a":1},"type":"object"}`,
-		`{"type":"object", "properties":{}}`: `{"type":"object", "properties":{}}`,
-	} {
-		if got := string(Parameters(schema.Tool{Parameters: in})); got != want {
-			t.Errorf("%s: got %s, want %s", in, got, want)
-		}
-	}
-}

@@ -44,25 +44,6 @@ func Merge(fields map[string]any, options schema.JSONText) error {
 	return nil
 }
 
-// Parameters returns the schema of a tool's arguments as providers want it: an object with type and properties,
-// whatever else it says.
-func Parameters(t schema.Tool) json.RawMessage {
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal([]byte(t.Parameters), &fields); err != nil || fields == nil {
-		fields = map[string]json.RawMessage{} // an absent schema allows any object
-	}
-	if fields["type"] != nil && fields["properties"] != nil {
-		return json.RawMessage(t.Parameters)
-	}
-	if fields["type"] == nil {
-		fields["type"] = json.RawMessage(`"object"`)
-	}
-	if fields["properties"] == nil {
-		fields["properties"] = json.RawMessage(`{}`)
-	}
-	return json.RawMessage(Encode(fields))
-}
-
 // Encode returns v as JSON without HTML escapes, so that a provider counts the characters the author wrote. Its values
 // are maps, strings and JSON text, which always encode.
 func Encode(v any) []byte {
