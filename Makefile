@@ -66,11 +66,18 @@ bench: ## measure beside the raw exchange, and write bench/results/
 	go run ./bench memory --out bench/results/memory.md
 	go run ./bench recover --out bench/results/recover.md
 
-chaos: ## break a fleet at random for ten minutes; SEED=N repeats what went wrong
-	go test ./tools/chaos -run TestChaos -v -timeout 30m -args -chaos.for 10m -chaos.runs 200 -chaos.seed $(or $(SEED),0)
+CHAOS = go test ./tools/chaos -run TestChaos -v -timeout 30m -args -chaos.seed $(or $(SEED),0)
 
-chaos-short: ## the same for a minute
-	go test ./tools/chaos -run TestChaos -v -timeout 10m -args -chaos.for 1m -chaos.runs 40 -chaos.seed $(or $(SEED),0)
+chaos: ## break a fleet at random for ten minutes, on one server and on three; SEED=N SERVERS=N repeats what went wrong
+ifdef SERVERS
+	$(CHAOS) -chaos.for 10m -chaos.runs 200 -chaos.servers $(SERVERS)
+else
+	$(CHAOS) -chaos.for 5m -chaos.runs 100 -chaos.servers 1
+	$(CHAOS) -chaos.for 5m -chaos.runs 100 -chaos.servers 3
+endif
+
+chaos-short: ## the same for a minute, on one server
+	$(CHAOS) -chaos.for 1m -chaos.runs 40 -chaos.servers $(or $(SERVERS),1)
 
 ci: ## run all checks as CI does
 	bash .ci/run

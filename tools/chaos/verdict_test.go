@@ -3,6 +3,7 @@ package chaos
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -24,16 +25,24 @@ type verdict struct {
 	fleet *fleet
 	seed  uint64
 	runs  []string
+	ends  map[string]uint64 // sequence of the last fact, by run
+}
+
+// closed tells whether a run is closed, and keeps what says so.
+func (v *verdict) closed(run string) bool {
+	facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindClose)
+	if err != nil || len(facts) == 0 {
+		return false
+	}
+	v.ends[run] = facts[0].Seq
+	return true
 }
 
 // wait waits until every run is closed.
 func (v *verdict) wait() {
 	open := slices.Clone(v.runs)
 	err := eventually("all runs are closed", func() (bool, string) {
-		open = slices.DeleteFunc(open, func(run string) bool {
-			facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindClose)
-			return err == nil && len(facts) > 0
-		})
+		open = slices.DeleteFunc(open, v.closed)
 		return len(open) == 0, fmt.Sprintf("%d are open, such as %q", len(open), slices.Concat(open, []string{""})[0])
 	})
 	if err != nil {
@@ -70,7 +79,7 @@ func (v *verdict) all() {
 }
 
 func (v *verdict) run(i int, run string, starts map[string]int, total *count) {
-	facts, err := v.bus.Facts(v.Context(), run, 0)
+	facts, err := v.bus.Facts(v.Context(), run, v.ends[run])
 	if err != nil {
 		v.Errorf("run %d: %v", i, err)
 		return
@@ -83,13 +92,10 @@ func (v *verdict) run(i int, run string, starts map[string]int, total *count) {
 
 // child checks the run that a call is, unless it never began: it closes after its parent has the result.
 func (v *verdict) child(i int, run string, starts map[string]int, total *count) {
-	if facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindOpen); err == nil && len(facts) == 0 {
+	if _, err := v.bus.FindRun(v.Context(), run); errors.Is(err, bus.ErrNoRun) {
 		return
 	}
-	if err := eventually("a child is closed", func() (bool, string) {
-		facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindClose)
-		return err == nil && len(facts) > 0, run
-	}); err != nil {
+	if err := eventually("a child is closed", func() (bool, string) { return v.closed(run), run }); err != nil {
 		v.Error(err)
 		return
 	}
@@ -217,7 +223,7 @@ func (v *verdict) order(i int, state *memory.Run) {
 
 // leftovers checks that nothing is left of the work.
 func (v *verdict) leftovers() {
-	js := streams(v, v.fleet.direct)
+	js := streams(v, v.fleet.servers.direct())
 	ctx := context.WithoutCancel(v.Context())
 	if err := eventually("the work stream is empty", func() (bool, string) {
 		s, err := js.Stream(ctx, "JC_WORK")
