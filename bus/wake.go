@@ -180,7 +180,7 @@ func (e *errand) park(t schema.Taken, slot *entry) {
 		switch {
 		case err == nil:
 			return
-		case hopeless(err) || backoff(ctx, attempt) != nil:
+		case b.hopeless(err) || backoff(ctx, attempt) != nil:
 			b.log.Warn("parked run not looked at again", "run", e.run.Run, "error", err)
 			return
 		}
