@@ -41,11 +41,15 @@ type runFlags struct {
 }
 
 func (f *runFlags) find(ctx context.Context, app *cli.App) (*session.Session, string, error) {
+	return f.findBy(ctx, app, (*bus.Bus).FindRun)
+}
+
+func (f *runFlags) findBy(ctx context.Context, app *cli.App, find func(*bus.Bus, context.Context, string) (string, error)) (*session.Session, string, error) {
 	s, err := f.open(ctx, app)
 	if err != nil {
 		return nil, "", err
 	}
-	id, err := s.Bus.FindRun(ctx, f.ID)
+	id, err := find(s.Bus, ctx, f.ID)
 	if err == nil {
 		return s, id, nil
 	}
@@ -170,7 +174,7 @@ func (c *RunsStopCmd) Run(ctx context.Context, app *cli.App) error {
 	if c.Why == schema.WhyClose {
 		return cli.Usagef("runs stop: --why %s means something else; `runs close` says it", schema.WhyClose)
 	}
-	s, id, err := c.find(ctx, app)
+	s, id, err := c.findBy(ctx, app, (*bus.Bus).FindQueued)
 	if err != nil {
 		return fmt.Errorf("runs stop: %w", err)
 	}
