@@ -59,10 +59,12 @@ fuzz-short: ## fuzz each target for a few seconds, two minutes in all
 bench-once: ## run each benchmark once, to see that it works
 	go test -run '^$$' -bench . -benchtime 1x $(PKGS)
 	go run ./bench run --rounds 1 --calls 50 --turns 3 --flood 500
+	go run ./bench run --replicas 3 --tools idempotent --rounds 1 --calls 50 --turns 3 --flood 500
 
 bench: ## measure beside the raw exchange, and write bench/results/
 	@mkdir -p bench/results
 	go run ./bench run --out bench/results/calls.md
+	go run ./bench run --replicas 3 --rounds 5 --calls 500 --turns 50 --flood 10000 --out bench/results/r3.md
 	go run ./bench memory --out bench/results/memory.md
 	go run ./bench recover --out bench/results/recover.md
 
