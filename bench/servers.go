@@ -76,7 +76,7 @@ func serverArgs(n int) ([][]string, error) {
 	return args, nil
 }
 
-// ready waits until the servers have agreed on who leads them.
+// ready waits until the servers have found each other, so that a stream can have a copy on each.
 func (s *servers) ready(ctx context.Context) error {
 	nc, err := nats.Connect(s.url)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *servers) ready(ctx context.Context) error {
 	return until(ctx, func() (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		_, err := js.AccountInfo(ctx)
+		_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: "READY", Storage: jetstream.MemoryStorage, Replicas: len(s.list)})
 		return err == nil, nil
 	})
 }

@@ -28,6 +28,9 @@ func (c *contact) answered() {
 	}
 }
 
+// unanswered notes a publish that no stream has answered.
+func (c *contact) unanswered(sent time.Time) { c.silent.CompareAndSwap(0, sent.UnixNano()) }
+
 // late tells, once, whether no publish was answered for too long.
 func (c *contact) late(now time.Time) bool {
 	since := c.silent.Load()
@@ -35,10 +38,10 @@ func (c *contact) late(now time.Time) bool {
 	return since != 0 && now.UnixNano()-since >= int64(patience) && c.silent.CompareAndSwap(since, 0)
 }
 
-// unanswered takes note of a publish that no stream has answered, on a connection that looks healthy.
+// unanswered notes a publish that no stream has answered, though the connection looks healthy.
 func (b *Bus) unanswered(sent time.Time) {
 	if b.nc.IsConnected() && !b.brokenSince(sent) {
-		b.contact.silent.CompareAndSwap(0, sent.UnixNano())
+		b.contact.unanswered(sent)
 	}
 }
 
