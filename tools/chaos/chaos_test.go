@@ -25,8 +25,13 @@ var (
 	flagServers = flag.Int("chaos.servers", 1, "server processes; three make a cluster with every stream on each of them")
 )
 
-// calmWithin is how long runs may take to end once nothing goes wrong any more.
-const calmWithin = 2 * time.Minute
+const (
+	// calmWithin is how long runs may take to end once nothing goes wrong any more.
+	calmWithin = 2 * time.Minute
+	// sweptWithin is how long a message may stay that was acknowledged: of several servers a new leader may not know that it
+	// is to be removed, until it looks for such messages, which it does every 2 to 2.5 minutes.
+	sweptWithin = 4 * time.Minute
+)
 
 func TestChaos(t *testing.T) {
 	if testing.Short() {
@@ -105,15 +110,17 @@ func streams(t testing.TB, url string) jetstream.JetStream {
 }
 
 // eventually is bustest.Eventually with the patience of this test.
-func eventually(what string, so func() (bool, string)) error {
-	late := time.Now().Add(calmWithin)
+func eventually(what string, so func() (bool, string)) error { return within(calmWithin, what, so) }
+
+func within(patience time.Duration, what string, so func() (bool, string)) error {
+	late := time.Now().Add(patience)
 	for {
 		ok, seen := so()
 		if ok {
 			return nil
 		}
 		if time.Now().After(late) {
-			return fmt.Errorf("%s: not within %v: %s", what, calmWithin, seen)
+			return fmt.Errorf("%s: not within %v: %s", what, patience, seen)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
