@@ -59,19 +59,28 @@ fuzz-short: ## fuzz each target for a few seconds, two minutes in all
 bench-once: ## run each benchmark once, to see that it works
 	go test -run '^$$' -bench . -benchtime 1x $(PKGS)
 	go run ./bench run --rounds 1 --calls 50 --turns 3 --flood 500
+	go run ./bench run --replicas 3 --tools idempotent --rounds 1 --calls 50 --turns 3 --flood 500
 
 bench: ## measure beside the raw exchange, and write bench/results/
 	@mkdir -p bench/results
 	go run ./bench run --out bench/results/calls.md
+	go run ./bench run --replicas 3 --rounds 5 --calls 500 --turns 50 --flood 10000 --out bench/results/r3.md
 	go run ./bench memory --out bench/results/memory.md
 	go run ./bench recover --out bench/results/recover.md
 
-chaos: ## break a fleet at random for ten minutes; SEED=N repeats what went wrong
-	go test ./tools/chaos -run TestChaos -v -timeout 30m -args -chaos.for 10m -chaos.runs 200 -chaos.seed $(or $(SEED),0)
-	go test ./cmd/orchestrator -run TestReplayInAStorm -v -timeout 30m -args -storm.long
+CHAOS = go test ./tools/chaos -run TestChaos -v -timeout 30m -args -chaos.seed $(or $(SEED),0)
 
-chaos-short: ## the same for a minute
-	go test ./tools/chaos -run TestChaos -v -timeout 10m -args -chaos.for 1m -chaos.runs 40 -chaos.seed $(or $(SEED),0)
+chaos: ## break a fleet at random for ten minutes, on one server and on three; SEED=N SERVERS=N repeats what went wrong
+ifdef SERVERS
+	$(CHAOS) -chaos.for 10m -chaos.runs 200 -chaos.servers $(SERVERS)
+else
+	$(CHAOS) -chaos.for 5m -chaos.runs 100 -chaos.servers 1
+	$(CHAOS) -chaos.for 5m -chaos.runs 100 -chaos.servers 3
+	go test ./cmd/orchestrator -run TestReplayInAStorm -v -timeout 30m -args -storm.long
+endif
+
+chaos-short: ## the same for a minute, on one server
+	$(CHAOS) -chaos.for 1m -chaos.runs 40 -chaos.servers $(or $(SERVERS),1)
 
 ci: ## run all checks as CI does
 	bash .ci/run

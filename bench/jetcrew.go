@@ -37,12 +37,12 @@ func benchTools() (*executor.Set, error) {
 }
 
 // jetcrewWorker serves the bench queue through the whole path of a worker.
-func jetcrewWorker(ctx context.Context, url string, slots int) error {
+func jetcrewWorker(ctx context.Context, cfg bus.Config, slots int) error {
 	set, err := benchTools()
 	if err != nil {
 		return err
 	}
-	b, err := bus.Connect(ctx, bus.Config{URL: url})
+	b, err := bus.Connect(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ type crew struct {
 	tool  string
 }
 
-func newCrew(ctx context.Context, url string, once bool) (*crew, error) {
-	b, err := bus.Connect(ctx, bus.Config{URL: url})
+func newCrew(ctx context.Context, cfg bus.Config, once bool) (*crew, error) {
+	b, err := bus.Connect(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,13 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/jetcrew/jetcrew/bus"
 )
 
 // caller is one side of the comparison.
@@ -23,12 +26,13 @@ type caller interface {
 
 // runCmd measures both sides.
 type runCmd struct {
-	Rounds int    `default:"5" help:"Interleaved rounds; the table shows their medians."`
-	Calls  int    `default:"1000" help:"Calls measured one at a time, each round."`
-	Turns  int    `default:"100" help:"Turns measured of each size, each round."`
-	Flood  int    `default:"40000" help:"Calls of the throughput measurement, each round."`
-	Tools  string `default:"idempotent,run-once" help:"Which of the two tools to measure with."`
-	Out    string `help:"File to write the table to as well." type:"path"`
+	Rounds   int    `default:"5" help:"Interleaved rounds; the table shows their medians."`
+	Calls    int    `default:"1000" help:"Calls measured one at a time, each round."`
+	Turns    int    `default:"100" help:"Turns measured of each size, each round."`
+	Flood    int    `default:"40000" help:"Calls of the throughput measurement, each round."`
+	Tools    string `default:"idempotent,run-once" help:"Which of the two tools to measure with."`
+	Replicas int    `default:"1" help:"Servers, and copies of every stream: 3 for a cluster."`
+	Out      string `help:"File to write the table to as well." type:"path"`
 }
 
 var batchSizes = []int{8, 64, 256}
@@ -40,7 +44,7 @@ type figures struct {
 	one        time.Duration
 	batch      map[int]time.Duration
 	throughput float64       // calls per second
-	cpu        time.Duration // of all three processes, for 1,000 calls of the throughput measurement
+	cpu        time.Duration // of all processes, for 1,000 calls of the throughput measurement
 }
 
 func (r runCmd) Run(ctx context.Context) error {
@@ -49,8 +53,13 @@ func (r runCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	header(out, "Jetcrew beside the raw exchange", fmt.Sprintf("go run ./bench run --rounds %d --calls %d --turns %d --flood %d", r.Rounds, r.Calls, r.Turns, r.Flood))
-	fmt.Fprintf(out, "%d interleaved rounds, medians.\n", r.Rounds)
+	title, flags := "Jetcrew beside the raw exchange", ""
+	if r.Replicas > 1 {
+		title = fmt.Sprintf("%s, on %d servers with a copy of every stream each", title, r.Replicas)
+		flags = fmt.Sprintf(" --replicas %d", r.Replicas)
+	}
+	header(out, title, fmt.Sprintf("go run ./bench run --rounds %d --calls %d --turns %d --flood %d%s", r.Rounds, r.Calls, r.Turns, r.Flood, flags))
+	fmt.Fprintf(out, "%d interleaved rounds, medians. Servers, worker and caller share the machine.\n", r.Rounds)
 	for _, once := range []bool{false, true} {
 		if !strings.Contains(r.Tools, kind(once)) {
 			continue
@@ -59,7 +68,7 @@ func (r runCmd) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		print(out, once, rows)
+		r.print(out, once, rows)
 	}
 	return nil
 }
@@ -106,12 +115,12 @@ func (r runCmd) compare(ctx context.Context, once bool) (map[string][]figures, e
 }
 
 func (r runCmd) round(ctx context.Context, side string, once bool) (figures, error) {
-	server, err := spawn(ctx, "server")
+	servers, err := startServers(ctx, r.Replicas)
 	if err != nil {
 		return figures{}, err
 	}
-	defer server.stop()
-	args := []string{"worker", server.line}
+	defer servers.stop()
+	args := []string{"worker", servers.url, "--replicas", strconv.Itoa(r.Replicas)}
 	if side == "raw" {
 		args = append(args, "--raw")
 	}
@@ -120,18 +129,17 @@ func (r runCmd) round(ctx context.Context, side string, once bool) (figures, err
 		return figures{}, err
 	}
 	defer worker.stop()
-	c, end, err := newCaller(ctx, side, server.line, once)
+	c, end, err := r.newCaller(ctx, side, servers.url, once)
 	if err != nil {
 		return figures{}, err
 	}
 	defer end()
-	pids := []int{os.Getpid(), worker.cmd.Process.Pid, server.cmd.Process.Pid}
-	return r.figures(c, pids)
+	return r.figures(c, append(servers.pids(), os.Getpid(), worker.cmd.Process.Pid))
 }
 
-func newCaller(ctx context.Context, side, url string, once bool) (caller, func(), error) {
+func (r runCmd) newCaller(ctx context.Context, side, url string, once bool) (caller, func(), error) {
 	if side == "jetcrew" {
-		c, err := newCrew(ctx, url, once)
+		c, err := newCrew(ctx, bus.Config{URL: url, Replicas: r.Replicas}, once)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -141,7 +149,7 @@ func newCaller(ctx context.Context, side, url string, once bool) (caller, func()
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := newRaw(ctx, nc, once)
+	c, err := newRaw(ctx, nc, once, r.Replicas)
 	return c, nc.Close, err
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+
+	"github.com/jetcrew/jetcrew/bus"
 )
 
 // memoryCmd compares the resident memory of worker and orchestrator after a first part of the calls with that at the
@@ -26,7 +28,7 @@ func (m memoryCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer worker.stop()
-	c, err := newCrew(ctx, server.line, false)
+	c, err := newCrew(ctx, bus.Config{URL: server.line}, false)
 	if err != nil {
 		return err
 	}

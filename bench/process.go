@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/jetcrew/jetcrew/bus/embedded"
 )
 
 // ticks is USER_HZ, in which Linux counts a process's CPU time.
@@ -78,20 +76,6 @@ func resident(pid int) int64 {
 	f := strings.Fields(string(data))
 	pages, _ := strconv.ParseInt(f[1], 10, 64)
 	return pages * int64(os.Getpagesize())
-}
-
-// serverCmd runs a NATS server with file storage until it is told to end.
-type serverCmd struct{}
-
-func (serverCmd) Run(ctx context.Context) error {
-	srv, err := embedded.Start(embedded.Config{})
-	if err != nil {
-		return err
-	}
-	defer srv.Stop()
-	fmt.Println(srv.URL())
-	waitTerm(ctx)
-	return nil
 }
 
 func waitTerm(ctx context.Context) {

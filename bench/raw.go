@@ -23,7 +23,7 @@ const (
 )
 
 // rawSetUp creates the floor's streams and consumer.
-func rawSetUp(ctx context.Context, js jetstream.JetStream) error {
+func rawSetUp(ctx context.Context, js jetstream.JetStream, replicas int) error {
 	streams := []jetstream.StreamConfig{
 		{Name: rawWork, Subjects: []string{"raw.work.>"}, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew},
 		{
@@ -33,6 +33,7 @@ func rawSetUp(ctx context.Context, js jetstream.JetStream) error {
 		},
 	}
 	for _, s := range streams {
+		s.Replicas = replicas
 		if _, err := js.CreateOrUpdateStream(ctx, s); err != nil {
 			return err
 		}
@@ -44,12 +45,12 @@ func rawSetUp(ctx context.Context, js jetstream.JetStream) error {
 }
 
 // rawWorker answers every call with a payload of the same size.
-func rawWorker(ctx context.Context, nc *nats.Conn, slots int) error {
+func rawWorker(ctx context.Context, nc *nats.Conn, slots, replicas int) error {
 	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(10_000))
 	if err != nil {
 		return err
 	}
-	if err := rawSetUp(ctx, js); err != nil {
+	if err := rawSetUp(ctx, js, replicas); err != nil {
 		return err
 	}
 	cons, err := js.Consumer(ctx, rawWork, rawDurable)
@@ -111,12 +112,12 @@ type raw struct {
 	next int
 }
 
-func newRaw(ctx context.Context, nc *nats.Conn, once bool) (*raw, error) {
+func newRaw(ctx context.Context, nc *nats.Conn, once bool, replicas int) (*raw, error) {
 	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(10_000))
 	if err != nil {
 		return nil, err
 	}
-	if err := rawSetUp(ctx, js); err != nil {
+	if err := rawSetUp(ctx, js, replicas); err != nil {
 		return nil, err
 	}
 	r := &raw{js: js, once: once, run: int(time.Now().UnixNano()), open: map[string]chan struct{}{}}

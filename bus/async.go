@@ -23,14 +23,14 @@ type acks struct {
 
 type openAck struct {
 	done func(seq uint64, err error)
-	late time.Time
+	sent time.Time
 }
 
 // listenAcks starts to hear the answers.
 func (b *Bus) listenAcks() error {
 	b.acks.inbox = nats.NewInbox() + "."
 	b.acks.open = map[uint64]openAck{}
-	_, err := b.nc.Subscribe(b.acks.inbox+"*", b.acks.hear)
+	_, err := b.nc.Subscribe(b.acks.inbox+"*", b.hearAck)
 	return err
 }
 
@@ -45,7 +45,7 @@ func (b *Bus) publishAsync(m *nats.Msg, done func(seq uint64, err error)) error 
 	a.mu.Lock()
 	a.last++
 	id := a.last
-	a.open[id] = openAck{done: done, late: time.Now().Add(publishTimeout)}
+	a.open[id] = openAck{done: done, sent: time.Now()}
 	a.mu.Unlock()
 	m.Reply = a.inbox + strconv.FormatUint(id, 36)
 	if err := b.nc.PublishMsg(m); err != nil {
@@ -55,56 +55,65 @@ func (b *Bus) publishAsync(m *nats.Msg, done func(seq uint64, err error)) error 
 	return nil
 }
 
-func (a *acks) take(id uint64) (func(uint64, error), bool) {
+func (a *acks) take(id uint64) (openAck, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	o, ok := a.open[id]
 	delete(a.open, id)
-	return o.done, ok
+	return o, ok
 }
 
-func (a *acks) hear(m *nats.Msg) {
-	id, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, a.inbox), 36, 64)
-	if err != nil {
-		return
-	}
-	done, ok := a.take(id)
-	switch {
-	case !ok: // it came after it was given up
-	case len(m.Data) == 0 && m.Header.Get("Status") == "503":
-		done(0, nats.ErrNoResponders)
-	default:
-		done(parsePubAck(m.Data))
-	}
-}
-
-// expire ends the publishes that were not answered in time.
-func (a *acks) expire(now time.Time) {
+// takeUntil takes those that were sent at a time or before.
+func (a *acks) takeUntil(at time.Time) (list []openAck) {
 	a.mu.Lock()
-	var late []func(uint64, error)
+	defer a.mu.Unlock()
 	for id, o := range a.open {
-		if now.After(o.late) {
-			late = append(late, o.done)
+		if !o.sent.After(at) {
+			list = append(list, o)
 			delete(a.open, id)
 		}
 	}
-	a.mu.Unlock()
-	for _, done := range late {
-		done(0, nats.ErrTimeout)
+	return list
+}
+
+func (b *Bus) hearAck(m *nats.Msg) {
+	id, err := strconv.ParseUint(strings.TrimPrefix(m.Subject, b.acks.inbox), 36, 64)
+	if err != nil {
+		return
+	}
+	o, ok := b.acks.take(id)
+	switch {
+	case !ok: // it came after it was given up
+		b.contact.answered()
+	case len(m.Data) == 0 && m.Header.Get("Status") == "503":
+		b.unanswered(o.sent)
+		o.done(0, nats.ErrNoResponders)
+	default:
+		b.contact.answered()
+		o.done(parsePubAck(m.Data))
 	}
 }
 
-// expireAcks runs until ctx ends, then ends what is open.
+// giveUpAcks ends the publishes that were sent at a time or before and not answered.
+func (b *Bus) giveUpAcks(until time.Time) {
+	for _, o := range b.acks.takeUntil(until) {
+		b.unanswered(o.sent)
+		o.done(0, nats.ErrTimeout)
+	}
+}
+
+// expireAcks gives up what is not answered, a publish and then the server, until ctx ends; then all that is open.
 func (b *Bus) expireAcks(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			b.acks.expire(time.Now().Add(2 * publishTimeout))
+			b.giveUpAcks(time.Now())
 			return
 		case now := <-tick.C:
-			b.acks.expire(now)
+			b.giveUpAcks(now.Add(-publishTimeout))
+			b.seekContact(now)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (b *Bus) putBlob(ctx context.Context, queue, run string, r io.ReadSeeker) (
 		if err == nil {
 			return ref, nil
 		}
-		if hopeless(err) {
+		if b.hopeless(err) {
 			break
 		}
 		if waitErr := backoff(ctx, attempt); waitErr != nil {

@@ -72,6 +72,8 @@ type Bus struct {
 	strays atomic.Int64 // results of unknown calls
 	broken atomic.Int64 // when the connection was last lost, Unix nanoseconds; 0: never
 
+	contact contact
+
 	mu      sync.Mutex
 	feeds   map[string]*feed // by run
 	buckets map[string]bool  // of the object store, those that are known to exist
@@ -176,7 +178,8 @@ func (b *Bus) options() []nats.Option {
 // reconnected goes on after a break: answers that were under way will not come any more, live messages were missed.
 func (b *Bus) reconnected() {
 	b.log.Info("bus reconnected")
-	b.acks.expire(time.Now().Add(2 * publishTimeout))
+	b.giveUpAcks(time.Now())
+	b.contact.silent.Store(0)
 	b.clock.ask()
 	b.poke()
 }

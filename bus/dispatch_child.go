@@ -16,7 +16,7 @@ func (o *owner) place(seq uint64) {
 func (o *owner) stopChild() {
 	ctx, cancel := context.WithTimeout(o.bus.life, publishTimeout)
 	defer cancel()
-	_, err := o.bus.StopRun(ctx, o.call.StartKey(o.queue).Run, o.ended())
+	_, err := o.bus.stopOpened(ctx, o.call.StartKey(o.queue).Run, o.ended())
 	if err != nil && !errors.Is(err, ErrRunClosed) {
 		o.bus.log.Warn("child run not stopped yet", "call", o.call.String(), "error", err)
 		return

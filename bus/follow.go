@@ -66,7 +66,7 @@ func (f *follower) work(ctx context.Context, yield func(schema.Fact, error) bool
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case hopeless(err):
+		case f.bus.hopeless(err):
 			return err
 		case err != nil || f.last < heard && attempt < maxBehind: // the connection broke, or a replica is behind
 			_ = backoff(ctx, attempt) // an ended ctx is seen by the next reading

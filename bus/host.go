@@ -207,11 +207,16 @@ func readErrand(data []byte, o origin) (schema.RunMessage, error) {
 	if err != nil {
 		return m, err
 	}
-	m.Call, m.Run = c, c.Run
-	if c.Turn > 0 {
-		m.Run = schema.ChildRun(c.Run, c.Turn, c.Index, 1)
-	}
+	m.Call, m.Run = c, startedBy(c)
 	return m, nil
+}
+
+// startedBy returns the run that a call on the queue agents is.
+func startedBy(c *schema.Call) string {
+	if c.Turn == 0 {
+		return c.Run
+	}
+	return c.StartKey(schema.QueueAgents).Run
 }
 
 // othersMay is how many deliveries of a message may find nobody who can work on it before somebody is told.

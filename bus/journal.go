@@ -52,7 +52,7 @@ func (b *Bus) record(ctx context.Context, subject string, data []byte, guard str
 	switch {
 	case err == nil:
 		return seq, nil
-	case hopeless(err):
+	case b.hopeless(err):
 		return 0, err
 	case guard != "" && apiCode(err) == codeWrongLastSequence:
 		return 0, schema.ErrGuarded // the first attempt cannot be refused by an earlier one of my own
@@ -82,7 +82,7 @@ func (b *Bus) recordAgain(ctx context.Context, subject string, data []byte, guar
 		if seq, err = b.publish(factMsg(subject, data, guard)); err == nil {
 			return seq, nil
 		}
-		if hopeless(err) {
+		if b.hopeless(err) {
 			return 0, err
 		}
 	}
@@ -106,12 +106,20 @@ func (b *Bus) look(ctx context.Context, subject string) (*jetstream.RawStreamMsg
 
 // lookIn is look for any stream.
 func (b *Bus) lookIn(ctx context.Context, stream, subject string) (*jetstream.RawStreamMsg, error) {
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
-	body := []byte(`{"last_by_subj":"` + subject + `"}`)
-	reply, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, body)
+	m, err := b.leaderGet(ctx, stream, []byte(`{"last_by_subj":"`+subject+`"}`))
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", subject, err)
+	}
+	return m, nil
+}
+
+// leaderGet asks the leader of a stream for one message; nil: there is none.
+func (b *Bus) leaderGet(ctx context.Context, stream string, request []byte) (*jetstream.RawStreamMsg, error) {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	reply, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
+	if err != nil {
+		return nil, err
 	}
 	return parseGet(reply.Data)
 }
@@ -134,7 +142,7 @@ func (b *Bus) Facts(ctx context.Context, run string, upto uint64, kinds ...schem
 		if err == nil && (upto == 0 || len(facts) > 0 && facts[len(facts)-1].Seq >= upto) {
 			return facts, nil
 		}
-		if err != nil && hopeless(err) {
+		if err != nil && b.hopeless(err) {
 			return nil, fmt.Errorf("read facts of %s: %w", run, err)
 		}
 		if waitErr := backoff(ctx, attempt); waitErr != nil {

@@ -76,18 +76,15 @@ func (b *Bus) ownedBy(ctx context.Context, run string, own *schema.Ctl, seq uint
 
 // waiting tells whether the message seq is still in the work stream, asking its leader.
 func (b *Bus) waiting(ctx context.Context, seq uint64) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
 	body, err := json.Marshal(map[string]uint64{"seq": seq})
 	if err != nil {
 		return false, err
 	}
-	reply, err := b.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+b.names.work(), body)
+	m, err := b.leaderGet(ctx, b.names.work(), body)
 	if err != nil {
 		return false, fmt.Errorf("look at message %d: %w", seq, err)
 	}
-	m, err := parseGet(reply.Data)
-	return m != nil, err
+	return m != nil, nil
 }
 
 // ownerAlive asks the owner of a run until it answers or has been silent for too long on a healthy connection.

@@ -36,10 +36,13 @@ func (b *Bus) publish(m *nats.Msg) (uint64, error) {
 	if limit := b.nc.MaxPayload(); int64(m.Size()) > limit {
 		return 0, fmt.Errorf("publish %s: %d bytes, limit %d: %w", m.Subject, m.Size(), limit, errTooLarge)
 	}
+	sent := time.Now()
 	reply, err := b.nc.RequestMsg(m, publishTimeout)
 	if err != nil {
+		b.unanswered(sent)
 		return 0, fmt.Errorf("publish %s: %w", m.Subject, err)
 	}
+	b.contact.answered()
 	return parsePubAck(reply.Data)
 }
 
@@ -75,11 +78,6 @@ func apiCode(err error) int {
 		return e.Code
 	}
 	return 0
-}
-
-// hopeless tells whether trying again cannot help.
-func hopeless(err error) bool {
-	return errors.Is(err, errTooLarge) || errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrBadSubject)
 }
 
 // backoff waits before attempt n (from 1) is repeated. It returns early, with ctx's error, when ctx ends.

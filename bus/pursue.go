@@ -54,7 +54,7 @@ func (o *owner) publishAgain(err error) (ownerEvent, error) {
 		case apiCode(err) != 0:
 			o.bus.log.Warn("work stream refused a call", "call", o.call.String(), "queue", o.queue, "error", err)
 			return evFull, nil
-		case hopeless(err):
+		case o.bus.hopeless(err):
 			return 0, err
 		}
 		if ev := o.glance(); ev != evPublished {

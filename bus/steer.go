@@ -16,9 +16,26 @@ type Stop struct {
 }
 
 // StopRun stops a run durably: it writes the next free ctl slot as a stop, unless there is one, and sends the workers
-// the hint to end its calls. ErrNoRun, ErrRunClosed, or trouble with the transport.
+// the hint to end its calls. A run that waits in the queue is stopped before it is opened: whoever takes it asks no model
+// and closes it. ErrNoRun, ErrRunClosed, or trouble with the transport.
 func (b *Bus) StopRun(ctx context.Context, run, why string) (Stop, error) {
-	s, err := b.writeStop(ctx, run, why)
+	return b.stopKnown(ctx, run, why, b.known)
+}
+
+// stopOpened is StopRun for runs that somebody has opened.
+func (b *Bus) stopOpened(ctx context.Context, run, why string) (Stop, error) {
+	return b.stopKnown(ctx, run, why, func(ctx context.Context, run string) error {
+		_, err := b.opened(ctx, run)
+		return err
+	})
+}
+
+// stopKnown is StopRun for runs of which known returns no error.
+func (b *Bus) stopKnown(ctx context.Context, run, why string, known func(context.Context, string) error) (Stop, error) {
+	s, err := Stop{}, known(ctx, run)
+	if err == nil {
+		s, err = b.writeStop(ctx, run, why)
+	}
 	if err != nil {
 		return s, fmt.Errorf("stop run %s: %w", run, err)
 	}
@@ -30,9 +47,6 @@ func (b *Bus) StopRun(ctx context.Context, run, why string) (Stop, error) {
 }
 
 func (b *Bus) writeStop(ctx context.Context, run, why string) (Stop, error) {
-	if _, err := b.opened(ctx, run); err != nil {
-		return Stop{}, err
-	}
 	slots, err := b.Facts(ctx, run, 0, schema.KindCtl)
 	if err != nil {
 		return Stop{}, err

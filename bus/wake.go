@@ -127,7 +127,7 @@ func (b *Bus) stopChildren(ctx context.Context, run string) {
 		if last.Calls[i].Queue != schema.QueueAgents || settled[schema.ResultKey(last.N, i, schema.QueueAgents)] {
 			continue
 		}
-		_, err := b.StopRun(ctx, schema.ChildRun(run, last.N, i, 1), "the run that called it was stopped")
+		_, err := b.stopOpened(ctx, schema.ChildRun(run, last.N, i, 1), "the run that called it was stopped")
 		if err != nil && !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrRunClosed) {
 			b.log.Warn("child of a stopped run not stopped", "run", run, "error", err)
 		}
@@ -180,7 +180,7 @@ func (e *errand) park(t schema.Taken, slot *entry) {
 		switch {
 		case err == nil:
 			return
-		case hopeless(err) || backoff(ctx, attempt) != nil:
+		case b.hopeless(err) || backoff(ctx, attempt) != nil:
 			b.log.Warn("parked run not looked at again", "run", e.run.Run, "error", err)
 			return
 		}

@@ -15,9 +15,7 @@ func Check(facts []schema.Fact) []error {
 		c.facts[f.Key] = f
 		c.last[f.Key.Kind] = max(c.last[f.Key.Kind], f.Key.N)
 	}
-	if len(facts) == 0 || facts[0].Key != schema.OpenKey() {
-		c.errorf("the first fact is not open")
-	}
+	c.begin(facts)
 	c.numbers()
 	for n := 1; n <= c.last[schema.KindTurn]; n++ {
 		c.turn(n)
@@ -48,6 +46,21 @@ func (c *checker) read(key schema.Key, into any) bool {
 		return false
 	}
 	return true
+}
+
+// begin checks that open is the first fact, behind nothing but the stop of a run that waited to be opened.
+func (c *checker) begin(facts []schema.Fact) {
+	for _, f := range facts {
+		var ctl schema.Ctl
+		switch {
+		case f.Key == schema.OpenKey():
+			return
+		case f.Key.Kind != schema.KindCtl, schema.Decode(f.Data, &ctl) != nil, ctl.Act != schema.CtlStop:
+			c.errorf("%s was written before open", f.Key)
+			return
+		}
+	}
+	c.errorf("open is missing")
 }
 
 // numbers checks that what is counted has no gaps.

@@ -21,6 +21,15 @@ type Config struct {
 	Port   int    // port on 127.0.0.1 for other processes; 0: a free one
 	Silent bool   // do not listen at all: only this process reaches the server
 	Token  string // what clients must know to connect; empty: everybody on this machine may
+	Peer   Peer   // place in a cluster of servers; zero: none, the server is alone
+}
+
+// Peer is a server's place in a cluster. A server that begins with an empty directory takes clients only when it has met
+// the others.
+type Peer struct {
+	Name   string   // of this server, unlike those of the others; the same at every start with the same directory
+	Port   int      // port on 127.0.0.1 for the other servers
+	Routes []string // where the other servers are, a host and a port each
 }
 
 // Server is a running server. Stop ends it.
@@ -51,11 +60,13 @@ func Start(cfg Config) (*Server, error) {
 	if port == 0 {
 		port = server.RANDOM_PORT
 	}
-	srv, err := server.NewServer(&server.Options{
+	opts := &server.Options{
 		ServerName: "jetcrew-embedded", Host: "127.0.0.1", Port: port, DontListen: cfg.Silent,
 		JetStream: true, StoreDir: cfg.Dir, NoSigs: true, NoLog: true, MaxPayload: 1 << 20,
 		Authorization: cfg.Token,
-	})
+	}
+	cfg.Peer.join(opts)
+	srv, err := server.NewServer(opts)
 	if err != nil {
 		s.clean()
 		return nil, fmt.Errorf("start embedded server in %s: %w", cfg.Dir, err)
@@ -71,6 +82,18 @@ func Start(cfg Config) (*Server, error) {
 		return nil, errors.New("start embedded server: JetStream is not enabled")
 	}
 	return s, nil
+}
+
+// join makes a server one of a cluster. It tells nobody of the other servers: clients know those that they were given.
+func (p Peer) join(opts *server.Options) {
+	if p.Name == "" {
+		return
+	}
+	opts.ServerName = p.Name
+	opts.Cluster = server.ClusterOpts{Name: "jetcrew", Host: "127.0.0.1", Port: p.Port, NoAdvertise: true}
+	for _, addr := range p.Routes {
+		opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", Host: addr})
+	}
 }
 
 // URL returns the address for other processes on this machine, with the token if there is one.

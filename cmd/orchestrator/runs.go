@@ -41,14 +41,18 @@ type runFlags struct {
 }
 
 func (f *runFlags) find(ctx context.Context, app *cli.App) (*session.Session, string, error) {
+	return f.findBy(ctx, app, (*bus.Bus).FindRun)
+}
+
+func (f *runFlags) findBy(ctx context.Context, app *cli.App, find func(*bus.Bus, context.Context, string) (string, error)) (*session.Session, string, error) {
 	s, err := f.open(ctx, app)
 	if err != nil {
 		return nil, "", err
 	}
-	id, err := findRun(ctx, s.Bus, f.ID)
+	id, err := find(s.Bus, ctx, f.ID)
 	if err != nil {
 		s.Close()
-		return nil, "", err
+		return nil, "", whichRun(err)
 	}
 	return s, id, nil
 }
@@ -56,13 +60,18 @@ func (f *runFlags) find(ctx context.Context, app *cli.App) (*session.Session, st
 // findRun returns the id of the run whose id begins with prefix.
 func findRun(ctx context.Context, b *bus.Bus, prefix string) (string, error) {
 	id, err := b.FindRun(ctx, prefix)
+	return id, whichRun(err)
+}
+
+// whichRun says what to do about an id that names no run, or several.
+func whichRun(err error) error {
 	switch many := new(bus.AmbiguousError); {
 	case errors.As(err, &many):
-		err = cli.Usagef("%w; name more of it", err)
+		return cli.Usagef("%w; name more of it", err)
 	case errors.Is(err, bus.ErrNoRun):
-		err = fmt.Errorf("%w; `orchestrator runs list` shows those that are there", err)
+		return fmt.Errorf("%w; `orchestrator runs list` shows those that are there", err)
 	}
-	return id, err
+	return err
 }
 
 // RunsListCmd is the command runs list.
@@ -176,7 +185,7 @@ func (c *RunsStopCmd) Run(ctx context.Context, app *cli.App) error {
 	if c.Why == schema.WhyClose {
 		return cli.Usagef("runs stop: --why %s means something else; `runs close` says it", schema.WhyClose)
 	}
-	s, id, err := c.find(ctx, app)
+	s, id, err := c.findBy(ctx, app, (*bus.Bus).FindQueued)
 	if err != nil {
 		return fmt.Errorf("runs stop: %w", err)
 	}

@@ -54,6 +54,11 @@ func TestRunsFromElsewhere(t *testing.T) {
 	wantInOrder(t, runs(2, "stop", "first-2", "--why", "close"), "runs close")
 	wantInOrder(t, runs(0, "list"), "stopping")
 	wantInOrder(t, runs(1, "stop", "first-1"), "closed")
+	wantInOrder(t, runs(1, "stop", "queued"), "no such run")
+	if err := b.StartRun(t.Context(), &schema.Call{Run: "queued-1", Tool: "helper", Args: `{"task":"go"}`}); err != nil {
+		t.Fatal(err)
+	}
+	wantInOrder(t, runs(0, "stop", "queued"), "run queued-1: wrote the stop in slot ctl.1")
 	wantCode(t, orchestrator(t, "runs", "list"), 2)
 }
 

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,10 +22,16 @@ var (
 	flagSeed    = flag.Uint64("chaos.seed", 0, "what goes wrong when; 0: anything")
 	flagWorkers = flag.Int("chaos.workers", 3, "worker processes")
 	flagHosts   = flag.Int("chaos.orchestrators", 2, "orchestrator processes")
+	flagServers = flag.Int("chaos.servers", 1, "server processes; three make a cluster with every stream on each of them")
 )
 
-// calmWithin is how long runs may take to end once nothing goes wrong any more.
-const calmWithin = 2 * time.Minute
+const (
+	// calmWithin is how long runs may take to end once nothing goes wrong any more.
+	calmWithin = 2 * time.Minute
+	// sweptWithin is how long a message may stay that was acknowledged: of several servers a new leader may not know that it
+	// is to be removed, until it looks for such messages, which it does every 2 to 2.5 minutes.
+	sweptWithin = 4 * time.Minute
+)
 
 func TestChaos(t *testing.T) {
 	if testing.Short() {
@@ -34,17 +41,18 @@ func TestChaos(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64() >> 32
 	}
-	t.Logf("again with: go test ./tools/chaos -run TestChaos -v -args -chaos.seed %d -chaos.for %v -chaos.runs %d", seed, *flagFor, *flagRuns)
-	f := newFleet(t, *flagWorkers, *flagHosts)
-	b, err := bus.Connect(t.Context(), bus.Config{URL: f.direct})
+	t.Logf("again with: go test ./tools/chaos -run TestChaos -v -args -chaos.seed %d -chaos.for %v -chaos.runs %d -chaos.servers %d",
+		seed, *flagFor, *flagRuns, *flagServers)
+	f := newFleet(t, *flagServers, *flagWorkers, *flagHosts)
+	b, err := connect(t.Context(), bus.Config{URL: f.servers.direct(), Replicas: *flagServers})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
 	runs := make(chan []string, 1)
 	go func() { runs <- begin(t.Context(), b, seed, *flagRuns, *flagFor*3/4) }()
-	f.endure(weather(seed, *flagFor))
-	v := &verdict{TB: t, bus: b, fleet: f, seed: seed, runs: <-runs}
+	f.endure(weather(seed, *flagFor, *flagServers))
+	v := &verdict{TB: t, bus: b, fleet: f, seed: seed, runs: <-runs, ends: map[string]uint64{}}
 	v.wait()
 	v.all()
 	f.report()
@@ -77,11 +85,11 @@ func (f *fleet) report() {
 		}
 		return n
 	}
-	f.t.Logf("processes started: %d servers, %d workers, %d orchestrators", starts([]*process{f.server}), starts(f.workers), starts(f.hosts))
+	f.t.Logf("processes started: %d servers, %d workers, %d orchestrators", starts(f.servers.list), starts(f.workers), starts(f.hosts))
 }
 
 func (f *fleet) logs() {
-	for _, p := range append(append([]*process{f.server}, f.workers...), f.hosts...) {
+	for _, p := range slices.Concat(f.servers.list, f.workers, f.hosts) {
 		f.t.Logf("the end of the log of a %s:\n%s", p.role, p.log.String())
 	}
 }
@@ -102,15 +110,17 @@ func streams(t testing.TB, url string) jetstream.JetStream {
 }
 
 // eventually is bustest.Eventually with the patience of this test.
-func eventually(what string, so func() (bool, string)) error {
-	late := time.Now().Add(calmWithin)
+func eventually(what string, so func() (bool, string)) error { return within(calmWithin, what, so) }
+
+func within(patience time.Duration, what string, so func() (bool, string)) error {
+	late := time.Now().Add(patience)
 	for {
 		ok, seen := so()
 		if ok {
 			return nil
 		}
 		if time.Now().After(late) {
-			return fmt.Errorf("%s: not within %v: %s", what, calmWithin, seen)
+			return fmt.Errorf("%s: not within %v: %s", what, patience, seen)
 		}
 		time.Sleep(200 * time.Millisecond)
 	}

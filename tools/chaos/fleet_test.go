@@ -3,11 +3,11 @@ package chaos
 import (
 	"bytes"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -16,60 +16,60 @@ import (
 	"github.com/jetcrew/jetcrew/bus/bustest"
 )
 
-// fleet is all processes and the way to the server.
+// fleet is all processes and the ways to the servers.
 type fleet struct {
 	t       testing.TB
 	dir     string
-	server  *process
+	servers *servers
 	workers []*process
 	hosts   []*process
-	proxies []*bustest.Proxy // one for each process, in the order workers, hosts
-	direct  string           // URL of the server, for the test itself
+	links   []link // one for each process, in the order workers, hosts
 	ledger  string
 }
 
-func newFleet(t testing.TB, workers, hosts int) *fleet {
+// link is the ways of one process to the servers, one for each.
+type link []*bustest.Proxy
+
+// suffer does something to all of them for a while.
+func (l link) suffer(do func(*bustest.Proxy), d time.Duration) {
+	for _, p := range l {
+		do(p)
+	}
+	time.Sleep(d)
+	for _, p := range l {
+		p.Heal()
+	}
+}
+
+func swallow(p *bustest.Proxy) { p.Set(bustest.Fault{DropUp: true, DropDown: true}) }
+
+func newFleet(t testing.TB, servers, workers, hosts int) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: t.TempDir()}
 	f.ledger = filepath.Join(f.dir, "ledger")
 	if err := os.WriteFile(f.ledger, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	port := freePort(t)
-	addr := "127.0.0.1:" + strconv.Itoa(port)
-	f.direct = "nats://" + addr
-	f.server = f.start("server", envDir+"="+filepath.Join(f.dir, "store"), envPort+"="+strconv.Itoa(port))
-	bustest.Eventually(t, "the server listens", func() bool {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
+	f.servers = f.startServers(servers)
 	for range workers {
-		f.workers = append(f.workers, f.start("worker", f.through(addr), envLedger+"="+f.ledger))
+		f.workers = append(f.workers, f.start("worker", append(f.through(), envLedger+"="+f.ledger)...))
 	}
 	for range hosts {
-		f.hosts = append(f.hosts, f.start("orchestrator", f.through(addr)))
+		f.hosts = append(f.hosts, f.start("orchestrator", f.through()...))
 	}
 	return f
 }
 
-// through puts a proxy in front of the server, and returns the setting of its address.
-func (f *fleet) through(addr string) string {
-	p := bustest.StartProxy(f.t, addr)
-	f.proxies = append(f.proxies, p)
-	return envURL + "=" + p.URL()
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// through puts a proxy in front of each server, and returns the settings of who connects through them.
+func (f *fleet) through() []string {
+	var l link
+	var urls []string
+	for _, addr := range f.servers.clients {
+		l = append(l, bustest.StartProxy(f.t, addr))
+		urls = append(urls, l[len(l)-1].URL())
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	f.links = append(f.links, l)
+	return []string{envURL + "=" + strings.Join(urls, ","), envReplicas + "=" + strconv.Itoa(len(l))}
 }
 
 // process is one process of the fleet, started again whenever it ends, until it is stopped.

@@ -23,13 +23,17 @@ import (
 
 // The test starts its own binary again for each process of the fleet, with a role and an argument in the environment.
 const (
-	envRole   = "CHAOS_ROLE"
-	envURL    = "CHAOS_URL"    // of the server
-	envDir    = "CHAOS_DIR"    // of the server's store
-	envPort   = "CHAOS_PORT"   // of the server
-	envLedger = "CHAOS_LEDGER" // of the workers
-	agent     = "chaos"
-	queue     = "mixed"
+	envRole     = "CHAOS_ROLE"
+	envURL      = "CHAOS_URL"       // of the servers
+	envReplicas = "CHAOS_REPLICAS"  // of the streams
+	envDir      = "CHAOS_DIR"       // of the server's store
+	envPort     = "CHAOS_PORT"      // of the server, for clients
+	envName     = "CHAOS_NAME"      // of the server
+	envPeerPort = "CHAOS_PEER_PORT" // of the server, for the others
+	envRoutes   = "CHAOS_ROUTES"    // of the server to the others; empty: it is alone
+	envLedger   = "CHAOS_LEDGER"    // of the workers
+	agent       = "chaos"
+	queue       = "mixed"
 )
 
 func TestMain(m *testing.M) {
@@ -63,7 +67,14 @@ func playServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	srv, err := embedded.Start(embedded.Config{Dir: os.Getenv(envDir), Port: port})
+	cfg := embedded.Config{Dir: os.Getenv(envDir), Port: port}
+	if routes := os.Getenv(envRoutes); routes != "" {
+		cfg.Peer = embedded.Peer{Name: os.Getenv(envName), Routes: strings.Split(routes, ",")}
+		if cfg.Peer.Port, err = strconv.Atoi(os.Getenv(envPeerPort)); err != nil {
+			return err
+		}
+	}
+	srv, err := embedded.Start(cfg)
 	if err != nil {
 		return err
 	}
@@ -72,18 +83,32 @@ func playServer(ctx context.Context) error {
 	return nil
 }
 
-// connect tries until the server is there: it may be away just now.
-func connect(ctx context.Context) (*bus.Bus, error) {
+// connect tries until a server answers: they may be away just now.
+func connect(ctx context.Context, cfg bus.Config) (*bus.Bus, error) {
 	for {
-		b, err := bus.Connect(ctx, bus.Config{URL: os.Getenv(envURL)})
+		b, err := connectOnce(ctx, cfg)
 		if err == nil || ctx.Err() != nil {
 			return b, err
 		}
+		slog.Info("not connected yet", "error", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// connectOnce gives up soon: another server may answer.
+func connectOnce(ctx context.Context, cfg bus.Config) (*bus.Bus, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return bus.Connect(ctx, cfg)
+}
+
+// settings are those that the fleet gave this process.
+func settings() bus.Config {
+	replicas, _ := strconv.Atoi(os.Getenv(envReplicas)) // else the default
+	return bus.Config{URL: os.Getenv(envURL), Replicas: replicas}
 }
 
 type args struct {
@@ -111,7 +136,7 @@ func playWorker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := connect(ctx)
+	b, err := connect(ctx, settings())
 	if err != nil {
 		return err
 	}
@@ -157,7 +182,7 @@ func wait(ctx context.Context, d time.Duration) error {
 }
 
 func playOrchestrator(ctx context.Context) error {
-	b, err := connect(ctx)
+	b, err := connect(ctx, settings())
 	if err != nil {
 		return err
 	}

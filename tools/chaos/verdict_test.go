@@ -3,11 +3,13 @@ package chaos
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -24,16 +26,24 @@ type verdict struct {
 	fleet *fleet
 	seed  uint64
 	runs  []string
+	ends  map[string]uint64 // sequence of the last fact, by run
+}
+
+// closed tells whether a run is closed, and keeps what says so.
+func (v *verdict) closed(run string) bool {
+	facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindClose)
+	if err != nil || len(facts) == 0 {
+		return false
+	}
+	v.ends[run] = facts[0].Seq
+	return true
 }
 
 // wait waits until every run is closed.
 func (v *verdict) wait() {
 	open := slices.Clone(v.runs)
 	err := eventually("all runs are closed", func() (bool, string) {
-		open = slices.DeleteFunc(open, func(run string) bool {
-			facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindClose)
-			return err == nil && len(facts) > 0
-		})
+		open = slices.DeleteFunc(open, v.closed)
 		return len(open) == 0, fmt.Sprintf("%d are open, such as %q", len(open), slices.Concat(open, []string{""})[0])
 	})
 	if err != nil {
@@ -70,7 +80,7 @@ func (v *verdict) all() {
 }
 
 func (v *verdict) run(i int, run string, starts map[string]int, total *count) {
-	facts, err := v.bus.Facts(v.Context(), run, 0)
+	facts, err := v.bus.Facts(v.Context(), run, v.ends[run])
 	if err != nil {
 		v.Errorf("run %d: %v", i, err)
 		return
@@ -83,13 +93,10 @@ func (v *verdict) run(i int, run string, starts map[string]int, total *count) {
 
 // child checks the run that a call is, unless it never began: it closes after its parent has the result.
 func (v *verdict) child(i int, run string, starts map[string]int, total *count) {
-	if facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindOpen); err == nil && len(facts) == 0 {
+	if _, err := v.bus.FindRun(v.Context(), run); errors.Is(err, bus.ErrNoRun) {
 		return
 	}
-	if err := eventually("a child is closed", func() (bool, string) {
-		facts, err := v.bus.Facts(v.Context(), run, 0, schema.KindClose)
-		return err == nil && len(facts) > 0, run
-	}); err != nil {
+	if err := eventually("a child is closed", func() (bool, string) { return v.closed(run), run }); err != nil {
 		v.Error(err)
 		return
 	}
@@ -215,33 +222,53 @@ func (v *verdict) order(i int, state *memory.Run) {
 	}
 }
 
-// leftovers checks that nothing is left of the work.
+// leftovers checks that nothing is left of the work: no consumer has any, and the stream forgets what they have done.
 func (v *verdict) leftovers() {
-	js := streams(v, v.fleet.direct)
+	js := streams(v, v.fleet.servers.direct())
 	ctx := context.WithoutCancel(v.Context())
-	if err := eventually("the work stream is empty", func() (bool, string) {
-		s, err := js.Stream(ctx, "JC_WORK")
-		if err != nil {
-			return false, err.Error()
-		}
-		info, err := s.Info(ctx, jetstream.WithSubjectFilter(">"))
-		if err != nil {
-			return false, err.Error()
-		}
-		return info.State.Msgs == 0, fmt.Sprint(info.State.Subjects)
-	}); err != nil {
+	if err := eventually("all messages are acknowledged", func() (bool, string) { return done(ctx, js) }); err != nil {
 		v.Error(err)
 	}
+	began, patience := time.Now(), calmWithin
+	if len(v.fleet.servers.list) > 1 {
+		patience = sweptWithin
+	}
+	if err := within(patience, "the work stream is empty", func() (bool, string) { return empty(ctx, js) }); err != nil {
+		v.Error(err)
+		_, seen := done(ctx, js)
+		v.Log(seen)
+	}
+	v.Logf("the work stream was empty %v after the last acknowledgement", time.Since(began).Round(time.Second))
+}
+
+// done tells whether the consumers of the work stream are those that are wanted, and have nothing to do.
+func done(ctx context.Context, js jetstream.JetStream) (ok bool, seen string) {
 	s, err := js.Stream(ctx, "JC_WORK")
 	if err != nil {
-		v.Fatal(err)
+		return false, err.Error()
 	}
 	var names []string
+	ok = true
 	for info := range s.ListConsumers(ctx).Info() {
 		names = append(names, info.Name)
+		ok = ok && info.NumPending == 0 && info.NumAckPending == 0
+		seen += fmt.Sprintf("%s: %d to be delivered, %d to be acknowledged, all up to %d are; ", info.Name, info.NumPending, info.NumAckPending, info.AckFloor.Stream)
 	}
 	slices.Sort(names)
 	if want := []string{"agents", queue}; !slices.Equal(names, want) {
-		v.Errorf("consumers of the work stream: %q, want %q", names, want)
+		return false, fmt.Sprintf("consumers %q, want %q; %s", names, want, seen)
 	}
+	return ok, seen
+}
+
+func empty(ctx context.Context, js jetstream.JetStream) (bool, string) {
+	s, err := js.Stream(ctx, "JC_WORK")
+	if err != nil {
+		return false, err.Error()
+	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return false, err.Error()
+	}
+	return info.State.Msgs == 0, fmt.Sprintf("%d messages from %d to %d, %v", info.State.Msgs, info.State.FirstSeq, info.State.LastSeq, info.State.Subjects)
 }

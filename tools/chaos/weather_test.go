@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,32 +22,55 @@ type fault struct {
 	lasts time.Duration // until it is over
 }
 
-// The faults, by how often each happens of 20.
-var faults = []struct {
+// kind is a kind of fault.
+type kind struct {
 	what  string
-	share int
+	share int           // how often it happens, of the shares of all
 	most  time.Duration // that it lasts
-}{
+}
+
+// faults are what goes wrong with a fleet.
+var faults = []kind{
 	{"kill worker", 5, time.Second},
 	{"kill orchestrator", 3, time.Second},
-	{"kill server", 1, 500 * time.Millisecond},
 	{"pause worker", 2, 9 * time.Second}, // longer than AckWait: others take its calls
 	{"pause orchestrator", 2, 9 * time.Second},
-	{"pause server", 1, 3 * time.Second},
 	{"roll worker", 2, 0},
 	{"roll orchestrator", 1, 0},
 	{"cut off", 2, 9 * time.Second},
 	{"swallow", 1, 9 * time.Second},
 }
 
+// alone are what goes wrong with one server: everything waits for it.
+var alone = []kind{
+	{"kill server", 1, 500 * time.Millisecond},
+	{"pause server", 1, 3 * time.Second},
+}
+
+// together are what goes wrong with one of several, while the others go on.
+var together = []kind{
+	{"kill server", 3, 9 * time.Second},
+	{"pause server", 2, 9 * time.Second},
+	{"roll server", 1, 0},
+	{"isolate server", 3, 12 * time.Second}, // longer than its leaders take to give up
+}
+
 // weather is what goes wrong within a time, from a seed.
-func weather(seed uint64, within time.Duration) (list []fault) {
+func weather(seed uint64, within time.Duration, servers int) (list []fault) {
+	kinds := slices.Concat(faults, alone)
+	if servers > 1 {
+		kinds = slices.Concat(faults, together)
+	}
+	shares := 0
+	for _, k := range kinds {
+		shares += k.share
+	}
 	rnd := rand.New(rand.NewPCG(seed, 0x77656174686572))
 	for at := time.Second; at < within; at += 100*time.Millisecond + time.Duration(rnd.Int64N(int64(900*time.Millisecond))) {
-		n := rnd.IntN(20)
-		for _, f := range faults {
-			if n -= f.share; n < 0 {
-				list = append(list, fault{at: at, what: f.what, who: rnd.IntN(1 << 16), lasts: time.Duration(rnd.Int64N(int64(f.most) + 1))})
+		n := rnd.IntN(shares)
+		for _, k := range kinds {
+			if n -= k.share; n < 0 {
+				list = append(list, fault{at: at, what: k.what, who: rnd.IntN(1 << 16), lasts: time.Duration(rnd.Int64N(int64(k.most) + 1))})
 				break
 			}
 		}
@@ -80,32 +104,29 @@ func (f *fleet) endure(list []fault) {
 	}
 }
 
-// fault returns whom a fault hits, and what happens.
+// fault returns whom a fault hits, and what happens. Of the servers one at a time is hit.
 func (f *fleet) fault(x fault) (target any, do func()) {
-	worker, host, proxy := f.workers[x.who%len(f.workers)], f.hosts[x.who%len(f.hosts)], f.proxies[x.who%len(f.proxies)]
+	worker, host := f.workers[x.who%len(f.workers)], f.hosts[x.who%len(f.hosts)]
+	i := x.who % len(f.links)
 	switch x.what {
 	case "kill worker":
 		return worker, func() { worker.signal(syscall.SIGKILL, x.lasts) }
 	case "kill orchestrator":
 		return host, func() { host.signal(syscall.SIGKILL, x.lasts) }
-	case "kill server":
-		return f.server, func() { f.server.signal(syscall.SIGKILL, x.lasts) }
 	case "pause worker":
 		return worker, func() { worker.pause(x.lasts) }
 	case "pause orchestrator":
 		return host, func() { host.pause(x.lasts) }
-	case "pause server":
-		return f.server, func() { f.server.pause(x.lasts) }
 	case "roll worker":
 		return worker, func() { worker.signal(syscall.SIGTERM, 0) }
 	case "roll orchestrator":
 		return host, func() { host.signal(syscall.SIGTERM, 0) }
 	case "cut off":
-		return proxy, func() { proxy.Cut(); time.Sleep(x.lasts); proxy.Heal() }
+		return i, func() { f.links[i].suffer((*bustest.Proxy).Cut, x.lasts) }
 	case "swallow":
-		return proxy, func() { proxy.Set(bustest.Fault{DropUp: true, DropDown: true}); time.Sleep(x.lasts); proxy.Heal() }
+		return i, func() { f.links[i].suffer(swallow, x.lasts) }
 	}
-	panic("fault " + x.what + " is unknown")
+	return f.servers, f.servers.fault(x)
 }
 
 // TestWeather: a seed is a weather.
@@ -113,7 +134,7 @@ func TestWeather(t *testing.T) {
 	t.Parallel()
 	show := func(seed uint64) []string {
 		var s []string
-		for _, x := range weather(seed, time.Minute) {
+		for _, x := range weather(seed, time.Minute, 3) {
 			s = append(s, fmt.Sprintf("%v %s %d %v", x.at, x.what, x.who, x.lasts))
 		}
 		return s
