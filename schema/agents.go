@@ -62,7 +62,7 @@ const SourceSubagent = "subagent"
 // SubagentTool returns a sub-agent as the model of its parent sees it.
 func SubagentTool(s Subagent) Tool {
 	t := AgentTool(AgentSpec{ID: s.Agent})
-	t.Name, t.Target, t.Source = cmp.Or(s.Name, SubagentName(s.Agent)), s.Agent, SourceSubagent
+	t.Name, t.Target, t.Source = s.ToolName(), s.Agent, SourceSubagent
 	t.Description = cmp.Or(s.Description, t.Description)
 	return t
 }
