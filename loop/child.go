@@ -172,7 +172,8 @@ func (r *Run) report(ctx context.Context) error {
 	}
 	if h := open.Handoff; h != nil && h.Fallback != "" && !res.OK {
 		fallen := call.Fail(res.Error.Type, schema.WithFallback(res.Error.Message, h.Fallback))
-		fallen.Spent, res = res.Spent, fallen
+		fallen.Spent = res.Spent
+		res = fallen
 	}
 	res.Worker, res.StartedMS, res.EndedMS = r.agent.cfg.Instance, open.AtMS, nowMS()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeBound)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,11 @@ type town struct {
 	answers map[string]map[int]*model.Response // by agent and turn
 	left    int                                // steps until the kill
 	after   bool                               // what is published at the kill is stored
+
+	absent string                                                               // an agent that nobody serves
+	shape  func(*schema.AgentSpec)                                              // nil: all agents are alike
+	think  func(context.Context, *model.Request) (*model.Response, error, bool) // nil, or false: the script answers
+	setUp  func(*loop.HostConfig)                                               // nil: nothing to add
 
 	mu        sync.Mutex
 	seq       uint64
@@ -77,7 +83,8 @@ func (w *town) append(ctx context.Context, run string, key schema.Key, f schema.
 		return seq, err
 	}
 	c, _ := f.(*schema.Ctl)
-	if key.Queue == schema.QueueAgents || c != nil && c.Act == schema.CtlStop {
+	s, _ := f.(*schema.Say)
+	if key.Queue == schema.QueueAgents || c != nil && c.Act == schema.CtlStop || s != nil && strings.HasPrefix(s.Source, schema.SourceRetry) {
 		w.post(schema.RunMessage{Run: run})
 	}
 	w.mu.Lock()
@@ -135,11 +142,23 @@ func (w *town) stopChild(d schema.Dispatch, child string) (r schema.Result, clai
 	if err == nil {
 		return r, true
 	}
-	for k := 1; errors.Is(err, schema.ErrGuarded) || errors.Is(err, schema.ErrExists); k++ {
-		_, err = w.append(context.Background(), child, schema.CtlKey(k), &schema.Ctl{Act: schema.CtlStop, Why: "parent"}, schema.CloseKey())
+	for attempt := 1; ; attempt++ {
+		child = schema.ChildRun(d.Call.Run, d.Call.Turn, d.Call.Index, attempt)
+		if !w.bus.Fact(child, schema.OpenKey(), &schema.Open{}) {
+			break
+		}
+		w.stop(child)
 	}
 	d.Placed(d.Call.Index, 0, time.Time{})
 	return r, false
+}
+
+// stop writes a stop slot, unless the run is closed.
+func (w *town) stop(run string) {
+	err := schema.ErrExists
+	for k := 1; errors.Is(err, schema.ErrExists); k++ {
+		_, err = w.append(context.Background(), run, schema.CtlKey(k), &schema.Ctl{Act: schema.CtlStop, Why: "parent"}, schema.CloseKey())
+	}
 }
 
 func (w *town) await(d schema.Dispatch) {
@@ -162,7 +181,12 @@ func (w *town) await(d schema.Dispatch) {
 }
 
 // Generate answers by the agent's script.
-func (w *town) Generate(_ context.Context, req *model.Request) (*model.Response, error) {
+func (w *town) Generate(ctx context.Context, req *model.Request) (*model.Response, error) {
+	if w.think != nil {
+		if r, err, ok := w.think(ctx, req); ok {
+			return r, err
+		}
+	}
 	w.hosting.mu.Lock()
 	defer w.hosting.mu.Unlock()
 	if r := w.answers[req.Agent][req.Turn]; r != nil {
@@ -174,15 +198,22 @@ func (w *town) Generate(_ context.Context, req *model.Request) (*model.Response,
 
 func (w *town) take(t *testing.T, p *process, m schema.RunMessage) schema.Taken {
 	t.Helper()
-	host, err := loop.NewHost(loop.HostConfig{
+	cfg := loop.HostConfig{
 		Config: loop.Config{Bus: p, Principal: somebody()},
 		Find: func(name string) (schema.AgentSpec, bool) {
 			spec := w.cfg.Agent
 			spec.ID = name
+			if w.shape != nil {
+				w.shape(&spec)
+			}
 			return spec, true
 		},
 		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) { return w, w, nil },
-	})
+	}
+	if w.setUp != nil {
+		w.setUp(&cfg)
+	}
+	host, err := loop.NewHost(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,6 +242,9 @@ func (w *town) live(t *testing.T) {
 			m, w.queue = w.queue[0], w.queue[1:]
 		}
 		w.mu.Unlock()
+		if m.Call != nil && w.absent == m.Call.Tool {
+			continue
+		}
 		if empty {
 			if !w.due(timers) {
 				return
