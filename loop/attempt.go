@@ -13,12 +13,13 @@ import (
 // An attempt of a sub-agent's call is a run of its own. Its owner opens the next one where it would else write the
 // parent's result:
 //
-//	attempt k fails ── open of attempt k+1 ── its task as say.1 ── close of attempt k
-//	                   (guarded: no result)   (wakes it)
+//	attempt k fails ── open of attempt k+1 ── its task as say.1 ─────── close of attempt k
+//	                   (guarded: no result)   (guarded: no stop of k;
+//	                                           it wakes attempt k+1)
 //
 // Whoever is killed on the way has attempt k taken over, which does all that again, and what is there already stays. Who
-// stops the call stops every attempt that is open. A stop that comes before the next attempt is open is seen by its
-// opener, who hands it on, and one that comes later finds that attempt.
+// stops the call stops every attempt that is open, from the first on. A stop that comes before the task of the next one
+// refuses that, and is handed on; one that comes later finds that attempt.
 
 // errAttempt ends the work on an attempt whose time is over.
 var errAttempt = errors.New(schema.WhyAttempt)
@@ -140,36 +141,82 @@ func (r *Run) again(ctx context.Context, open *schema.Open, spent schema.Spent) 
 	run := schema.ChildRun(p.Run, p.Turn, p.Index, h.Attempt)
 	unless := schema.ResultKey(p.Turn, p.Index, schema.QueueAgents)
 	unless.Run = p.Run
-	seq, err := r.agent.cfg.Journal.Append(ctx, run, schema.OpenKey(), &next, unless)
+	_, err := r.agent.cfg.Journal.Append(ctx, run, schema.OpenKey(), &next, unless)
 	switch {
 	case errors.Is(err, schema.ErrGuarded):
 		return true, nil // the call is settled
 	case err != nil && !errors.Is(err, schema.ErrExists):
 		return false, fmt.Errorf("open attempt %d: %w", h.Attempt, err)
 	}
-	raise(&r.mark, seq) // whatever was said before is in the next reading
-	if err := r.catchUp(ctx); err != nil {
+	source := fmt.Sprintf(schema.SourceRetry+"%s.%d.%d.%d", p.Run, p.Turn, p.Index, h.Attempt)
+	err = r.tellNext(ctx, run, &schema.Say{Role: schema.RoleUser, Text: r.taskSay().Text, Source: source, AtMS: nowMS()})
+	if !errors.Is(err, schema.ErrGuarded) {
+		return err == nil, err
+	}
+	if err := r.refused(ctx); !errors.Is(err, ErrStopped) {
 		return false, err
 	}
-	switch {
-	case r.taken() != nil:
-		return false, ErrFenced
-	case r.stoppedByOthers():
-		return false, r.pass(ctx, run, schema.CtlKey, &schema.Ctl{Act: schema.CtlStop, Instance: r.agent.cfg.Instance, Why: "the call was stopped", AtMS: nowMS()})
-	}
-	say := &schema.Say{Role: schema.RoleUser, Text: r.taskSay().Text, Source: fmt.Sprintf(schema.SourceRetry+"%s.%d.%d.%d", p.Run, p.Turn, p.Index, h.Attempt), AtMS: nowMS()}
-	return true, r.pass(ctx, run, schema.SayKey, say)
+	return false, r.stopNext(ctx, run)
 }
 
-// pass writes a fact into the first free slot of another run, unless that is closed.
-func (r *Run) pass(ctx context.Context, run string, key func(int) schema.Key, p schema.Encodable) error {
+// tellNext tells the next attempt its task, unless this one has been stopped or taken by another owner: ErrGuarded. A
+// task that is told already stays.
+func (r *Run) tellNext(ctx context.Context, run string, s *schema.Say) error {
+	unless := schema.CtlKey(r.state.Ctls() + 1)
+	unless.Run = r.id
 	for k := 1; ; k++ {
-		_, err := r.agent.cfg.Journal.Append(ctx, run, key(k), p, schema.CloseKey())
+		_, err := r.agent.cfg.Journal.Append(ctx, run, schema.SayKey(k), s, unless)
+		switch {
+		case err == nil, errors.Is(err, schema.ErrGuarded):
+			return err
+		case !errors.Is(err, schema.ErrExists):
+			return fmt.Errorf("tell run %s its task: %w", run, err)
+		}
+		if told, err := r.told(ctx, run, s.Source); told || err != nil {
+			return err
+		}
+	}
+}
+
+// told tells whether another run has a message of a source, or is over.
+func (r *Run) told(ctx context.Context, run, source string) (bool, error) {
+	facts, err := r.agent.cfg.Journal.Facts(ctx, run, 0, schema.KindSay, schema.KindClose)
+	if err != nil {
+		return false, fmt.Errorf("look at run %s: %w", run, err)
+	}
+	for _, f := range facts {
+		var s schema.Say
+		if f.Key.Kind == schema.KindClose || schema.Decode(f.Data, &s) == nil && s.Source == source {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// stopOpened stops the next attempt of a call that was stopped, if an owner opened that and was lost before it told its task.
+func (r *Run) stopOpened(ctx context.Context, open *schema.Open) error {
+	h, p := open.Handoff, open.Parent
+	if h == nil || h.Attempt > h.Retries || !r.stoppedByOthers() {
+		return nil
+	}
+	run := schema.ChildRun(p.Run, p.Turn, p.Index, h.Attempt+1)
+	facts, err := r.agent.cfg.Journal.Facts(ctx, run, 0, schema.KindOpen)
+	if err != nil || len(facts) == 0 {
+		return err
+	}
+	return r.stopNext(ctx, run)
+}
+
+// stopNext hands a stop on to the next attempt, unless that is over.
+func (r *Run) stopNext(ctx context.Context, run string) error {
+	slot := &schema.Ctl{Act: schema.CtlStop, Instance: r.agent.cfg.Instance, Why: "the call was stopped", AtMS: nowMS()}
+	for k := 1; ; k++ {
+		_, err := r.agent.cfg.Journal.Append(ctx, run, schema.CtlKey(k), slot, schema.CloseKey())
 		switch {
 		case err == nil, errors.Is(err, schema.ErrGuarded):
 			return nil
 		case !errors.Is(err, schema.ErrExists):
-			return fmt.Errorf("pass %s on to run %s: %w", key(k), run, err)
+			return fmt.Errorf("stop run %s: %w", run, err)
 		}
 	}
 }

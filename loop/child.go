@@ -169,6 +169,8 @@ func (r *Run) report(ctx context.Context) error {
 			return err
 		}
 		call, res = r.outcome(open) // it was stopped meanwhile
+	} else if err := r.stopOpened(ctx, open); err != nil {
+		return err
 	}
 	if h := open.Handoff; h != nil && h.Fallback != "" && !res.OK {
 		fallen := call.Fail(res.Error.Type, schema.WithFallback(res.Error.Message, h.Fallback))
