@@ -50,7 +50,7 @@ func (d *delegation) Generate(ctx context.Context, req *model.Request) (*model.R
 func (d *delegation) open(t *testing.T, b *bus.Bus, slots int) {
 	t.Helper()
 	h, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: b, Instance: b.Instance()},
+		Config: loop.Config{Bus: b, Instance: b.Instance(), Principal: somebody()},
 		Find: func(name string) (schema.AgentSpec, bool) {
 			spec := schema.AgentSpec{ID: name, Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: true}}
 			if name == "boss" {

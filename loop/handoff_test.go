@@ -266,6 +266,44 @@ func TestHandoffRetriesSurviveKills(t *testing.T) {
 	})
 }
 
+// TestStopBetweenAttempts stops what is open of a call after its owner was killed at each step: none of its runs stays
+// open.
+func TestStopBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stops, killed := 0, true
+		for steps := 0; killed; steps++ {
+			killed = false
+			w := handing(steps, false, schema.Handoff{MaxRetries: 2}, map[string]map[int]*model.Response{"tester": {1: handOver("subagent_anna")}})
+			w.flaky(3)
+			opened := func() (runs []string) {
+				for attempt := 1; attempt <= 3; attempt++ {
+					if run := schema.ChildRun("r", 1, 0, attempt); w.bus.Fact(run, schema.OpenKey(), &schema.Open{}) {
+						runs = append(runs, run)
+					}
+				}
+				return runs
+			}
+			w.lost = func() {
+				killed = true
+				for _, run := range opened()[:min(1, len(opened()))] {
+					stops++
+					w.stop(run)
+				}
+			}
+			w.go1(t)
+			for _, run := range opened() {
+				if !w.bus.Fact(run, schema.CloseKey(), &schema.Close{}) {
+					t.Errorf("killed after %d steps: run %s is open: %v", steps, run, w.bus.Keys(run))
+				}
+			}
+		}
+		if stops < 10 {
+			t.Errorf("only %d stops", stops)
+		}
+	})
+}
+
 // TestHandoffTimeout: an attempt ends at its time, also one that is parked, and what it called with it.
 func TestHandoffTimeout(t *testing.T) {
 	t.Parallel()
@@ -319,7 +357,9 @@ func TestStoppedHandoffIsNotRetried(t *testing.T) {
 func TestD22SubagentScopes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := handing(forever, false, schema.Handoff{}, map[string]map[int]*model.Response{"tester": {1: handOver("subagent_anna")}})
+		w := handing(forever, false, schema.Handoff{}, map[string]map[int]*model.Response{
+			"tester": {1: handOver("subagent_anna")}, "anna": {1: {Calls: raw("count"), Finish: schema.FinishCalls}},
+		})
 		of := w.shape
 		w.shape = func(spec *schema.AgentSpec) {
 			if of(spec); spec.ID == "anna" {
@@ -327,7 +367,7 @@ func TestD22SubagentScopes(t *testing.T) {
 			}
 		}
 		m := starter("r", `{"task":"go"}`)
-		m.Call.Principal = schema.Principal{ID: "ann", Tenant: "acme", Scopes: []string{"tool:read_*", "effect:read", "effect:write"}}
+		m.Call.Principal = schema.Principal{ID: "ann", Tenant: "acme", Scopes: []string{"tool:agents/*", "tool:read_*", "effect:read", "effect:write", "effect:destructive"}}
 		w.post(m)
 		w.live(t)
 		forged := &schema.Call{
@@ -336,6 +376,9 @@ func TestD22SubagentScopes(t *testing.T) {
 		}
 		w.post(schema.RunMessage{Run: schema.ChildRun("r", 1, 5, 1), Call: forged})
 		w.live(t)
+		if r := w.memory(t, schema.ChildRun("r", 1, 0, 1)).Result(1, 0); r.Error == nil || r.Error.Type != schema.Denied || len(w.ran) > 0 {
+			t.Errorf("anna called count: %+v", r)
+		}
 		for _, index := range []int{0, 5} {
 			var open schema.Open
 			if !w.bus.Fact(schema.ChildRun("r", 1, index, 1), schema.OpenKey(), &open) || open.Principal.ID != "ann" || open.Principal.Tenant != "acme" {

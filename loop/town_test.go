@@ -24,6 +24,7 @@ type town struct {
 	left    int                                // steps until the kill
 	after   bool                               // what is published at the kill is stored
 
+	lost   func()                                                               // called when the first process was killed; nil: nothing
 	absent string                                                               // an agent that nobody serves
 	shape  func(*schema.AgentSpec)                                              // nil: all agents are alike
 	think  func(context.Context, *model.Request) (*model.Response, error, bool) // nil, or false: the script answers
@@ -255,9 +256,13 @@ func (w *town) live(t *testing.T) {
 		if p.dead { // the message comes again, to the next process
 			p = &process{Bus: w.bus, town: w}
 			w.mu.Lock()
+			first := w.left < forever/2
 			w.left = forever
 			w.queue = append(w.queue, m)
 			w.mu.Unlock()
+			if first && w.lost != nil {
+				w.lost()
+			}
 			continue
 		}
 		switch got.Act {
