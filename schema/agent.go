@@ -27,8 +27,8 @@ type ModelSpec struct {
 
 // Price is what a model costs, in US dollars for a million tokens.
 type Price struct {
-	Input  float64 `msgpack:"input,omitempty" json:"input,omitempty"`
-	Output float64 `msgpack:"output,omitempty" json:"output,omitempty"`
+	Input  float64 `msgpack:"input,omitempty" json:"input,omitempty"`   // of the prompt
+	Output float64 `msgpack:"output,omitempty" json:"output,omitempty"` // of the answer
 }
 
 // Cost returns what an answer cost, in US dollars.
