@@ -19,7 +19,7 @@ import (
 // delegation is an agent, boss, that hands the same task to its sub-agents at once and answers with what it reads.
 type delegation struct {
 	subagents []schema.Subagent
-	times     int // that each is called; 0: once
+	times     int                                                     // that each is called; 0: once
 	work      func(ctx context.Context, agent string) (string, error) // of a sub-agent
 }
 

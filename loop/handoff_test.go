@@ -201,7 +201,8 @@ func TestHandoffRetries(t *testing.T) {
 		"third attempt":       {schema.Handoff{MaxRetries: 2}, 2, 3, `"output":"anna after 2 messages","steps":1`},
 		"all fail":            {schema.Handoff{MaxRetries: 1}, 5, 2, "the model is broken"},
 		"fallback": {
-			schema.Handoff{MaxRetries: 1, OnError: schema.HandoffFallback, Fallback: "ask me later"}, 5, 2,
+			schema.Handoff{MaxRetries: 1, OnError: schema.HandoffFallback, Fallback: "ask me later"},
+			5, 2,
 			"Fallback instead of the sub-agent's answer: ask me later",
 		},
 	}

@@ -127,14 +127,14 @@ func (w *town) publish(d schema.Dispatch, dead bool) {
 			return
 		}
 		d.Placed(d.Call.Index, seq, deadline)
-	} else if r, claimed := w.stopChild(d, child); claimed {
+	} else if r, claimed := w.stopChild(d); claimed {
 		d.Done(r, nil)
 		return
 	}
 	go w.await(d)
 }
 
-func (w *town) stopChild(d schema.Dispatch, child string) (r schema.Result, claimed bool) {
+func (w *town) stopChild(d schema.Dispatch) (r schema.Result, claimed bool) {
 	r = d.Call.Fail(schema.Cancelled, "not started")
 	if d.Ctx.Err() == nil {
 		r = d.Call.Fail(schema.Timeout, "not started")
@@ -144,7 +144,7 @@ func (w *town) stopChild(d schema.Dispatch, child string) (r schema.Result, clai
 		return r, true
 	}
 	for attempt := 1; ; attempt++ {
-		child = schema.ChildRun(d.Call.Run, d.Call.Turn, d.Call.Index, attempt)
+		child := schema.ChildRun(d.Call.Run, d.Call.Turn, d.Call.Index, attempt)
 		if !w.bus.Fact(child, schema.OpenKey(), &schema.Open{}) {
 			break
 		}
