@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,12 +67,12 @@ func (w *town) post(m schema.RunMessage) uint64 {
 type process struct {
 	*looptest.Bus
 	town *town
-	dead bool // of the process: nothing it does reaches anybody
+	dead atomic.Bool // of the process: nothing it does reaches anybody
 }
 
 func (p *process) Append(ctx context.Context, run string, key schema.Key, f schema.Encodable, unless schema.Key) (uint64, error) {
-	if p.dead || p.town.step() < 0 {
-		p.dead = true
+	if p.dead.Load() || p.town.step() < 0 {
+		p.dead.Store(true)
 		return 0, errKilled
 	}
 	return p.town.append(ctx, run, key, f, unless)
@@ -102,16 +103,16 @@ func (p *process) Start(calls ...schema.Dispatch) {
 			continue
 		}
 		left := forever
-		if !p.dead {
+		if !p.dead.Load() {
 			left = p.town.step()
 		}
-		if p.dead || left < 0 && !p.town.after {
-			p.dead = true
+		if p.dead.Load() || left < 0 && !p.town.after {
+			p.dead.Store(true)
 			d.Done(schema.Result{}, errKilled)
 			continue
 		}
-		p.dead = left < 0
-		p.town.publish(d, p.dead)
+		p.dead.Store(left < 0)
+		p.town.publish(d, p.dead.Load())
 	}
 }
 
@@ -253,7 +254,7 @@ func (w *town) live(t *testing.T) {
 			continue
 		}
 		got := w.take(t, p, m)
-		if p.dead { // the message comes again, to the next process
+		if p.dead.Load() { // the message comes again, to the next process
 			p = &process{Bus: w.bus, town: w}
 			w.mu.Lock()
 			first := w.left < forever/2
