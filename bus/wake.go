@@ -127,8 +127,7 @@ func (b *Bus) stopChildren(ctx context.Context, run string) {
 		if last.Calls[i].Queue != schema.QueueAgents || settled[schema.ResultKey(last.N, i, schema.QueueAgents)] {
 			continue
 		}
-		_, err := b.stopOpened(ctx, schema.ChildRun(run, last.N, i, 1), "the run that called it was stopped")
-		if err != nil && !errors.Is(err, ErrNoRun) && !errors.Is(err, ErrRunClosed) {
+		if err := b.stopAttempts(ctx, run, last.N, i, "the run that called it was stopped"); err != nil && !errors.Is(err, ErrNoRun) {
 			b.log.Warn("child of a stopped run not stopped", "run", run, "error", err)
 		}
 	}

@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,9 +19,11 @@ const childWithin = 24 * time.Hour
 
 // child is a call of an agent on its way to a run of its own.
 type child struct {
-	host *Host
-	run  schema.RunMessage
-	call *schema.Call
+	host   *Host
+	run    schema.RunMessage
+	call   *schema.Call
+	parent *schema.Open     // nil: its run is not known
+	policy *schema.Handover // of a sub-agent's call
 }
 
 // admit says why the call may not be started: a failure for the parent. nil: it may.
@@ -36,24 +40,74 @@ func (c *child) admit(ctx context.Context, args schema.AgentArgs) (*schema.Error
 		return refuse(schema.ToolFailed, "agents may call each other %d deep, not deeper", schema.MaxDepth)
 	}
 	for _, run := range c.lineage() {
-		facts, err := c.host.cfg.Journal.Facts(ctx, run, 0, schema.KindOpen)
+		o, err := c.host.opened(ctx, run)
 		if err != nil {
-			return nil, fmt.Errorf("read lineage: %w", err)
+			return nil, err
 		}
-		var o schema.Open
-		if len(facts) > 0 && schema.Decode(facts[0].Data, &o) == nil && o.Agent != nil && o.Agent.ID == c.call.Tool {
+		if o != nil && o.Agent != nil && o.Agent.ID == c.call.Tool {
 			return refuse(schema.ToolFailed, "agent %.80q is at work above this call already: an agent cannot call itself, not through others either", c.call.Tool)
 		}
+		c.parent = o // of the last one
+	}
+	if why := c.forbidden(); why != "" {
+		return refuse(schema.Denied, "%s", why)
 	}
 	return nil, nil
 }
 
-// lineage is that of the child: its parent's, and the parent.
-func (c *child) lineage() []string { return append(slices.Clone(c.call.Lineage), c.call.Run) }
+// opened returns the first fact of another run, nil when there is none that can be read.
+func (h *Host) opened(ctx context.Context, run string) (*schema.Open, error) {
+	facts, err := h.cfg.Journal.Facts(ctx, run, 0, schema.KindOpen)
+	if err != nil {
+		return nil, fmt.Errorf("read lineage: %w", err)
+	}
+	o := new(schema.Open)
+	if len(facts) == 0 || schema.Decode(facts[0].Data, o) != nil {
+		return nil, nil
+	}
+	return o, nil
+}
+
+// forbidden asks the policy under which the parent runs about a sub-agent's call once more: a call that was not decided
+// about there is not started here. It returns why, "" when the call may start.
+func (c *child) forbidden() (why string) {
+	if c.call.Source != schema.SourceSubagent {
+		return ""
+	}
+	if c.parent == nil || c.parent.Agent == nil {
+		return "no run is known that could hand over this task"
+	}
+	g, name := c.parent.Agent.Governance, cmp.Or(c.call.As, c.call.Tool)
+	s := g.Subagent(name)
+	if s == nil || s.Agent != c.call.Tool {
+		return "the run that hands over this task has no such sub-agent"
+	}
+	h := g.HandoffOf(s)
+	if why := h.Refuses(name, len(c.lineage())); why != "" {
+		return h.Denial(why)
+	}
+	c.policy = &schema.Handover{Name: name, Attempt: 1, Retries: h.MaxRetries, TimeoutMS: h.TimeoutMS}
+	if h.OnError == schema.HandoffFallback {
+		c.policy.Fallback = h.Fallback
+	}
+	return ""
+}
+
+// lineage is that of the child: its parent's, and the parent. What the parent's own facts say is stronger than the call.
+func (c *child) lineage() []string {
+	above := c.call.Lineage
+	if c.parent != nil {
+		above = c.parent.Lineage
+	}
+	return append(slices.Clone(above), c.call.Run)
+}
 
 // settle writes the parent's result of a call that is not started, provided nobody has opened the child.
 func (c *child) settle(ctx context.Context, e *schema.Error) (schema.Taken, error) {
 	r := c.call.Fail(e.Type, e.Message)
+	if e.Type == schema.Denied {
+		r.Output = schema.DeniedText(r.Error.Message)
+	}
 	r.Worker, r.EndedMS = c.host.cfg.Instance, nowMS()
 	_, err := c.host.cfg.Journal.Append(ctx, c.call.Run, c.call.ResultKey(schema.QueueAgents), &r, c.call.StartKey(schema.QueueAgents))
 	switch {
@@ -74,11 +128,17 @@ func (c *child) turnAway(ctx context.Context, why error) (*schema.Taken, error) 
 	return &taken, err
 }
 
-// open returns what the child's first fact says beside the agent.
+// open returns what the child's first fact says beside the agent. It acts for its parent's principal, whatever the call
+// says, and with no more than both allow.
 func (c *child) open(o *schema.Open) *schema.Open {
 	o.Parent = &schema.CallRef{Run: c.call.Run, Turn: c.call.Turn, Index: c.call.Index, Label: c.call.Label}
-	o.Lineage = c.lineage()
+	o.Lineage, o.Handoff = c.lineage(), c.policy
 	o.Depth, o.Keep = len(o.Lineage), false
+	if c.parent != nil {
+		scopes := schema.Within(c.parent.Principal.Scopes, o.Principal.Scopes)
+		o.Principal = c.parent.Principal
+		o.Principal.Scopes = scopes
+	}
 	if !c.run.Deadline.IsZero() {
 		o.DeadlineMS = c.run.Deadline.UnixMilli()
 	}
@@ -103,17 +163,57 @@ func (r *Run) report(ctx context.Context) error {
 	if open == nil || open.Parent == nil {
 		return nil
 	}
-	p := open.Parent
-	call := &schema.Call{Run: p.Run, Turn: p.Turn, Index: p.Index, Label: p.Label, Tool: r.agent.cfg.Agent.ID}
-	res := r.outcomeFor(call, open)
+	call, res := r.outcome(open)
+	if r.retries(open, &res) {
+		if again, err := r.again(ctx, open, res.Spent); err != nil || again {
+			return err
+		}
+		call, res = r.outcome(open) // it was stopped meanwhile
+	} else if err := r.stopOpened(ctx, open); err != nil {
+		return err
+	}
+	if h := open.Handoff; h != nil && h.Fallback != "" && !res.OK {
+		fallen := call.Fail(res.Error.Type, schema.WithFallback(res.Error.Message, h.Fallback))
+		fallen.Spent = res.Spent
+		res = fallen
+	}
 	res.Worker, res.StartedMS, res.EndedMS = r.agent.cfg.Instance, open.AtMS, nowMS()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeBound)
 	defer cancel()
-	_, err := r.agent.cfg.Journal.Append(ctx, p.Run, call.ResultKey(schema.QueueAgents), &res, schema.Key{})
+	_, err := r.agent.cfg.Journal.Append(ctx, call.Run, call.ResultKey(schema.QueueAgents), &res, schema.Key{})
 	if err != nil && !errors.Is(err, schema.ErrExists) {
 		return fmt.Errorf("write result of parent call %s: %w", call, err)
 	}
 	return nil
+}
+
+// outcome returns the call that the run is, and what the run means for it.
+func (r *Run) outcome(open *schema.Open) (*schema.Call, schema.Result) {
+	p := open.Parent
+	call := &schema.Call{Run: p.Run, Turn: p.Turn, Index: p.Index, Label: p.Label, Tool: r.agent.cfg.Agent.ID}
+	h := open.Handoff
+	if h != nil {
+		call.As = h.Name
+	}
+	res := r.outcomeFor(call, open)
+	res.Spent = r.spent(1)
+	if h != nil {
+		if res.OK {
+			res.Output = handed(r.agent.cfg.Agent.ID, h.Name, res.Output, r.state.Turns())
+		}
+		res.Spent = res.Spent.Add(h.Spent)
+		res.Spent.Attempts = h.Attempt
+	}
+	return call, res
+}
+
+// handed is the output of a sub-agent's call.
+func handed(agent, tool, output string, steps int) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(schema.Handed{Subagent: agent, ToolName: tool, Output: output, Steps: steps}) // texts always encode
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // outcomeFor is what the run means for the call that it is.
@@ -121,6 +221,8 @@ func (r *Run) outcomeFor(call *schema.Call, open *schema.Open) schema.Result {
 	a := r.state.Answer(r.state.Answers())
 	late := open.DeadlineMS > 0 && nowMS() >= open.DeadlineMS
 	switch {
+	case r.givenUp == "" && a == nil && !late && r.timedOut():
+		return call.Failf(schema.Timeout, "the agent was stopped after %s, the time of one attempt", time.Duration(open.Handoff.TimeoutMS)*time.Millisecond)
 	case r.givenUp != "":
 		return call.Fail(schema.WorkerLost, r.givenUp)
 	case a == nil && late:
@@ -140,7 +242,7 @@ func (r *Run) outcomeFor(call *schema.Call, open *schema.Open) schema.Result {
 // limited tells whether a reason is a limit, behind which the model still gave an answer.
 func (r *Run) limited(reason schema.Reason) bool {
 	switch reason {
-	case schema.ReasonMaxSteps, schema.ReasonWallClock, schema.ReasonTokens, schema.ReasonRepeat:
+	case schema.ReasonMaxSteps, schema.ReasonWallClock, schema.ReasonTokens, schema.ReasonCost, schema.ReasonRepeat:
 		return true
 	}
 	return false

@@ -23,19 +23,21 @@ type Config struct {
 		Journal
 		Dispatcher
 	}
-	Outputs   Outputs  // default: Bus, if it is one; nil: what is left out of a long output stays unread
-	Registry  Registry // nil: no tools
-	Guards    []Guard
-	Hooks     Hooks            // around prompts and model requests
-	Listener  Listener         // hears of tool calls; nil: nobody does
-	Chain     string           // names the guards and hooks that are code, such as a version; only a process with the same one goes on with a run
-	Events    func(Event)      // gets the runs' events, see Event; nil: nobody listens
-	Principal schema.Principal // on whose behalf the runs act, and what it may do; required, of a Host by each run's message
-	Instance  string           // id of this process; default: that of Bus, or a fresh id
-	Logger    *slog.Logger     // default: nothing is logged
-	FinalTurn time.Duration    // bound on the turn that follows a limit; default 30 s
-	Yield     <-chan struct{}  // closed when runs shall be left as they are, for a process that resumes them; nil: never
-	NoLimits  bool             // no limit of Agent.Limits and no repeat limit applies: for replaying a transcript
+	Outputs  Outputs  // default: Bus, if it is one; nil: what is left out of a long output stays unread
+	Registry Registry // nil: no tools
+	Guards   []Guard
+	// InputFilters change what sub-agents are told, by the names of their tools.
+	InputFilters map[string]InputFilter
+	Hooks        Hooks            // around prompts and model requests
+	Listener     Listener         // hears of tool calls; nil: nobody does
+	Chain        string           // names the guards and hooks that are code, such as a version; only a process with the same one goes on with a run
+	Events       func(Event)      // gets the runs' events, see Event; nil: nobody listens
+	Principal    schema.Principal // on whose behalf the runs act, and what it may do; required, of a Host by each run's message
+	Instance     string           // id of this process; default: that of Bus, or a fresh id
+	Logger       *slog.Logger     // default: nothing is logged
+	FinalTurn    time.Duration    // bound on the turn that follows a limit; default 30 s
+	Yield        <-chan struct{}  // closed when runs shall be left as they are, for a process that resumes them; nil: never
+	NoLimits     bool             // no limit of Agent.Limits and no repeat limit applies: for replaying a transcript
 }
 
 // withDefaults fills in what may be left out.
@@ -70,6 +72,7 @@ func (c Config) withDefaults() Config {
 // validate names everything that is missing or wrong, not only the first.
 func (c Config) validate() error {
 	l, compaction, scopes := c.Agent.Limits, c.Agent.Compaction.Check(), schema.CheckScopes(c.Principal.Scopes)
+	subagents := checkSubagents(&c.Agent)
 	checks := []struct {
 		bad bool
 		say string
@@ -86,6 +89,8 @@ func (c Config) validate() error {
 		{l.MaxSteps < 0 || l.WallClockMS < 0 || l.MaxTokens < 0, "a limit of Agent.Limits is negative (0 is no limit)"},
 		{slices.Contains(c.Guards, nil), "a guard is nil"},
 		{c.Agent.Model.ContextWindow < 0, "Agent.Model.ContextWindow is negative"},
+		{l.MaxCost < 0 || l.MaxCost > 0 && c.Agent.Model.Price == schema.Price{}, "Agent.Limits.MaxCost takes a price, Agent.Model.Price, and is not negative"},
+		{subagents != "", "Agent.Governance: " + subagents},
 		{compaction != nil, fmt.Sprintf("Agent.Compaction: %v", compaction)},
 	}
 	var errs []error

@@ -15,14 +15,14 @@ type EventType string
 //	run_start
 //	  ( final_output | step_start ( compaction_start model_retry* compaction_end )?
 //	      model_request ( model_retry | model_delta )* model_response
-//	      tool_call*  ( approval_requested | approval_settled | tool_progress | tool_settled | tool_result )*
+//	      tool_call*  ( approval_requested | approval_settled | handoff_start | handoff_end | tool_progress | tool_settled | tool_result )*
 //	    error? final_output? step_end )*
 //	error? run_end
 //
 // Who takes over a run whose last turn was left ends that turn first: a step without compaction and request.
 //
 // Every start has its end, also on failure: step_start its step_end, compaction_start its compaction_end, model_request its
-// model_response, tool_call its tool_settled and tool_result, run_start its run_end; approval_requested its approval_settled, perhaps in another process. A prompt that is too large makes a
+// model_response, tool_call its tool_settled and tool_result, handoff_start its handoff_end, run_start its run_end; approval_requested its approval_settled, perhaps in another process. A prompt that is too large makes a
 // second compaction and a second request of its step.
 const (
 	EventRunStart          EventType = "run_start"
@@ -39,6 +39,8 @@ const (
 	EventToolProgress      EventType = "tool_progress"      // what a running call reports (Text)
 	EventToolSettled       EventType = "tool_settled"       // a result is there; in the order of arrival
 	EventToolResult        EventType = "tool_result"        // a result is in the memory; strictly in call order. Text: what the model reads
+	EventHandoffStart      EventType = "handoff_start"      // a task is handed to a sub-agent, or refused; of a run that went on elsewhere, once more
+	EventHandoffEnd        EventType = "handoff_end"        // it is settled: completed, failed, fallback or denied
 	EventStepEnd           EventType = "step_end"
 	EventFinalOutput       EventType = "final_output" // the answer of an exchange, with its Reason; outside of a step when a hook refused the message
 	EventError             EventType = "error"        // what failed, in Error: in a step what ended the exchange, before run_end what ended the run here
@@ -54,6 +56,7 @@ type Event struct {
 	Exchange   int             `json:"exchange,omitempty"`   // number of the answer being worked on, from 1
 	Turn       int             `json:"turn,omitempty"`       // from 1
 	Call       *CallInfo       `json:"call,omitempty"`       // tool_*
+	Handoff    *HandoffInfo    `json:"handoff,omitempty"`    // handoff_*
 	Compaction *CompactionInfo `json:"compaction,omitempty"` // compaction_*
 	Approval   *ApprovalInfo   `json:"approval,omitempty"`   // approval_*
 	Result     *schema.Result  `json:"result,omitempty"`     // tool_settled, tool_result; absent when the transport failed

@@ -111,15 +111,16 @@ func (x *exchange) limit() schema.Reason {
 	if x.agent.cfg.NoLimits {
 		return ""
 	}
-	l := x.agent.cfg.Agent.Limits
-	all, _ := x.state.Usage(1)
+	l, all := x.limits(), x.spent(1)
 	switch {
 	case x.tally.repeated:
 		return schema.ReasonRepeat
-	case l.MaxSteps > 0 && x.state.Turns()-x.first+1 >= l.MaxSteps:
+	case l.MaxSteps > 0 && x.spent(x.first).Steps >= l.MaxSteps:
 		return schema.ReasonMaxSteps
-	case l.MaxTokens > 0 && all.Total() >= l.MaxTokens:
+	case l.MaxTokens > 0 && all.Usage.Total() >= l.MaxTokens:
 		return schema.ReasonTokens
+	case l.MaxCost > 0 && all.Cost >= l.MaxCost:
+		return schema.ReasonCost
 	case !x.until.IsZero() && !time.Now().Before(x.until):
 		return schema.ReasonWallClock
 	}
@@ -138,12 +139,14 @@ func (x *exchange) announce(limit schema.Reason) error {
 }
 
 func (x *exchange) limitText(limit schema.Reason) string {
-	l := x.agent.cfg.Agent.Limits
+	l := x.limits()
 	switch limit {
 	case schema.ReasonMaxSteps:
 		return fmt.Sprintf("The limit of %d steps is reached.", l.MaxSteps)
 	case schema.ReasonTokens:
 		return fmt.Sprintf("The limit of %d tokens is reached.", l.MaxTokens)
+	case schema.ReasonCost:
+		return fmt.Sprintf("The limit of %.2f US dollars is reached.", l.MaxCost)
 	case schema.ReasonWallClock:
 		return fmt.Sprintf("The time limit of %s is reached.", time.Duration(l.WallClockMS)*time.Millisecond)
 	default:

@@ -199,6 +199,9 @@ func (s *starter) arrive(i int, span trace.Span) func(schema.Result, error) {
 		if s.arrived[i].Swap(true) {
 			return
 		}
+		if err == nil {
+			s.handoffSpan(s.order.turn, i, &r, span)
+		}
 		if err == nil && r.Error != nil {
 			tracing.EndFailed(span, string(r.Error.Type), r.Error.Message)
 		}
@@ -221,6 +224,7 @@ func (s *starter) prepare(i int) {
 	c, call := &s.order.turn.Calls[i], s.final(i)
 	ctx, span := s.startTool(s.order.turn, i)
 	done := s.arrive(i, span)
+	s.handoffStart(s.order.turn, &s.order.infos[i], span)
 	claim := func(r schema.Result, unless schema.Key) { // it waits for the stream, which the next calls need not
 		s.claims.Go(func() { done(s.claim(call, c.Queue, r, unless)) })
 	}
@@ -311,11 +315,14 @@ func (s *starter) final(i int) *schema.Call {
 }
 
 func (x *exchange) call(t *schema.Turn, i int) *schema.Call {
-	c := &t.Calls[i]
+	c, as := &t.Calls[i], ""
+	if c.Target != "" && c.Target != c.Tool {
+		as = c.Tool
+	}
 	return &schema.Call{
-		Run: x.id, Turn: t.N, Index: i, Label: c.Label, Tool: cmp.Or(c.Target, c.Tool), Source: c.Source, Args: c.Args, Bound: c.Bound,
+		Run: x.id, Turn: t.N, Index: i, Label: c.Label, Tool: cmp.Or(c.Target, c.Tool), As: as, Source: c.Source, Args: c.Args, Bound: c.Bound,
 		Agent: x.agent.cfg.Agent.ID, Principal: x.agent.cfg.Principal, Effect: c.Effect, Idempotent: c.Idempotent,
-		TimeoutMS: c.TimeoutMS, Digest: c.Digest, Depth: x.open.Depth, Lineage: x.open.Lineage,
+		TimeoutMS: c.TimeoutMS, Digest: c.Digest, Depth: x.open.Depth, Lineage: x.open.Lineage, Budget: c.Budget,
 	}
 }
 

@@ -78,7 +78,7 @@ func (h *Host) Take(ctx context.Context, m schema.RunMessage) schema.Taken {
 func (r *Run) became(taken schema.Taken, err error) schema.Taken {
 	switch {
 	case errors.Is(err, ErrParked):
-		return r.parkedTaken()
+		return r.dueBy(r.parkedTaken())
 	case err == nil, errors.Is(err, ErrStopped), errors.Is(err, ErrClosed):
 		return taken
 	case errors.Is(err, ErrFenced):
@@ -187,7 +187,7 @@ func (h *Host) open(ctx context.Context, r *Run, m schema.RunMessage) (*schema.T
 		return c.turnAway(ctx, err)
 	}
 	return h.openFor(ctx, r, c, &schema.Open{
-		Kind: schema.RunAgent, Agent: &spec, Chain: h.cfg.Chain, Principal: principal, Keep: args.Keep, AtMS: nowMS(),
+		Kind: schema.RunAgent, Agent: &spec, Chain: h.cfg.Chain, Principal: principal, Keep: args.Keep, Budget: m.Call.Budget, AtMS: nowMS(),
 	})
 }
 
@@ -227,6 +227,9 @@ func (h *Host) openFor(ctx context.Context, r *Run, c *child, open *schema.Open)
 		open = c.open(open)
 		unless = c.call.ResultKey(schema.QueueAgents)
 		unless.Run = c.call.Run
+	}
+	if g := open.Agent.Governance; g != nil {
+		open.Principal.Scopes = schema.Within(open.Principal.Scopes, g.Authority)
 	}
 	ctx, span := r.startSpan(ctx, open.Agent)
 	open.Trace = tracing.TraceMap(ctx) // whoever goes on with the run goes on with its trace
@@ -340,6 +343,12 @@ func takes(facts []schema.Fact, seq uint64) (n int) {
 // carryOn says what the message brings, once, and works until nothing is left to do.
 func (r *Run) carryOn(ctx context.Context, m schema.RunMessage) error {
 	ctx = context.WithoutCancel(ctx) // its end hands the run back, it does not stop it
+	working, cancel, err := r.withinAttempt(ctx)
+	if err != nil {
+		r.leave(err)
+		return err
+	}
+	defer cancel()
 	if m.Call != nil {
 		if err := r.sayTask(ctx, m); err != nil {
 			r.leave(err)
@@ -349,7 +358,8 @@ func (r *Run) carryOn(ctx context.Context, m schema.RunMessage) error {
 	for {
 		says := r.state.Says()
 		for ; r.Unfinished(); says = r.state.Says() {
-			if _, err := r.Work(ctx); err != nil {
+			if _, err := r.Work(working); err != nil {
+				r.leave(err)
 				return err
 			}
 		}

@@ -46,6 +46,7 @@ func newOrder(x *exchange, t *schema.Turn) *order {
 func (o *order) add(a arrival) {
 	e := o.event(EventToolSettled, &a)
 	e.ElapsedMS = time.Since(o.began).Milliseconds()
+	o.x.handoffEnd(o.turn, &o.infos[a.i], e)
 	o.gates[a.i].close(e)
 	o.slots[a.i] = &a
 	for o.next < len(o.slots) && o.slots[o.next] != nil {

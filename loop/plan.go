@@ -29,6 +29,7 @@ func (x *exchange) plan(t *schema.Turn, raw []schema.RawCall, tools []schema.Too
 			x.decide(c, tools)
 		}
 	}
+	x.share(t)
 	fit(t)
 	for i := range t.Calls {
 		if c := &t.Calls[i]; !mayRun(c) {
@@ -57,7 +58,9 @@ func (x *exchange) decide(c *schema.TurnCall, tools []schema.Tool) {
 		c.Decision = invalid(err)
 		return
 	}
-	x.askGuards(c, tool)
+	if !x.refuses(c, tool) {
+		x.askGuards(c, tool)
+	}
 }
 
 // equip fills in what is known of the call's tool, and what the agent's file sets about it.

@@ -81,7 +81,7 @@ func ended(ctx context.Context) context.Context {
 
 // limitOf returns the limit that made t a last turn: the one that was announced to it.
 func (x *exchange) limitOf(t *schema.Turn) schema.Reason {
-	for _, limit := range []schema.Reason{schema.ReasonRepeat, schema.ReasonMaxSteps, schema.ReasonTokens, schema.ReasonWallClock} {
+	for _, limit := range []schema.Reason{schema.ReasonRepeat, schema.ReasonMaxSteps, schema.ReasonTokens, schema.ReasonCost, schema.ReasonWallClock} {
 		if x.said(limitSource(limit, x.k), t.Say) {
 			return limit
 		}

@@ -65,10 +65,17 @@ func (x *exchange) bound(limit schema.Reason) (context.Context, context.CancelFu
 
 // tools returns what the model sees: nothing in a last turn.
 func (x *exchange) tools(ctx context.Context, limit schema.Reason) ([]schema.Tool, error) {
-	if x.agent.cfg.Registry == nil || limit != "" {
+	if limit != "" {
 		return nil, nil
 	}
-	tools, err := x.agent.cfg.Registry.Tools(ctx)
+	var tools []schema.Tool
+	var err error
+	if x.agent.cfg.Registry != nil {
+		tools, err = x.agent.cfg.Registry.Tools(ctx)
+	}
+	if err == nil {
+		tools, err = x.withSubagents(tools)
+	}
 	return x.withLookup(x.withReadOutput(tools)), err
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,12 @@ type town struct {
 	answers map[string]map[int]*model.Response // by agent and turn
 	left    int                                // steps until the kill
 	after   bool                               // what is published at the kill is stored
+
+	lost   func()                                                               // called when the first process was killed; nil: nothing
+	absent string                                                               // an agent that nobody serves
+	shape  func(*schema.AgentSpec)                                              // nil: all agents are alike
+	think  func(context.Context, *model.Request) (*model.Response, error, bool) // nil, or false: the script answers
+	setUp  func(*loop.HostConfig)                                               // nil: nothing to add
 
 	mu        sync.Mutex
 	seq       uint64
@@ -59,12 +67,12 @@ func (w *town) post(m schema.RunMessage) uint64 {
 type process struct {
 	*looptest.Bus
 	town *town
-	dead bool // of the process: nothing it does reaches anybody
+	dead atomic.Bool // of the process: nothing it does reaches anybody
 }
 
 func (p *process) Append(ctx context.Context, run string, key schema.Key, f schema.Encodable, unless schema.Key) (uint64, error) {
-	if p.dead || p.town.step() < 0 {
-		p.dead = true
+	if p.dead.Load() || p.town.step() < 0 {
+		p.dead.Store(true)
 		return 0, errKilled
 	}
 	return p.town.append(ctx, run, key, f, unless)
@@ -77,7 +85,8 @@ func (w *town) append(ctx context.Context, run string, key schema.Key, f schema.
 		return seq, err
 	}
 	c, _ := f.(*schema.Ctl)
-	if key.Queue == schema.QueueAgents || c != nil && c.Act == schema.CtlStop {
+	s, _ := f.(*schema.Say)
+	if key.Queue == schema.QueueAgents || c != nil && c.Act == schema.CtlStop || s != nil && strings.HasPrefix(s.Source, schema.SourceRetry) {
 		w.post(schema.RunMessage{Run: run})
 	}
 	w.mu.Lock()
@@ -94,16 +103,16 @@ func (p *process) Start(calls ...schema.Dispatch) {
 			continue
 		}
 		left := forever
-		if !p.dead {
+		if !p.dead.Load() {
 			left = p.town.step()
 		}
-		if p.dead || left < 0 && !p.town.after {
-			p.dead = true
+		if p.dead.Load() || left < 0 && !p.town.after {
+			p.dead.Store(true)
 			d.Done(schema.Result{}, errKilled)
 			continue
 		}
-		p.dead = left < 0
-		p.town.publish(d, p.dead)
+		p.dead.Store(left < 0)
+		p.town.publish(d, p.dead.Load())
 	}
 }
 
@@ -119,14 +128,14 @@ func (w *town) publish(d schema.Dispatch, dead bool) {
 			return
 		}
 		d.Placed(d.Call.Index, seq, deadline)
-	} else if r, claimed := w.stopChild(d, child); claimed {
+	} else if r, claimed := w.stopChild(d); claimed {
 		d.Done(r, nil)
 		return
 	}
 	go w.await(d)
 }
 
-func (w *town) stopChild(d schema.Dispatch, child string) (r schema.Result, claimed bool) {
+func (w *town) stopChild(d schema.Dispatch) (r schema.Result, claimed bool) {
 	r = d.Call.Fail(schema.Cancelled, "not started")
 	if d.Ctx.Err() == nil {
 		r = d.Call.Fail(schema.Timeout, "not started")
@@ -135,11 +144,23 @@ func (w *town) stopChild(d schema.Dispatch, child string) (r schema.Result, clai
 	if err == nil {
 		return r, true
 	}
-	for k := 1; errors.Is(err, schema.ErrGuarded) || errors.Is(err, schema.ErrExists); k++ {
-		_, err = w.append(context.Background(), child, schema.CtlKey(k), &schema.Ctl{Act: schema.CtlStop, Why: "parent"}, schema.CloseKey())
+	for attempt := 1; ; attempt++ {
+		child := schema.ChildRun(d.Call.Run, d.Call.Turn, d.Call.Index, attempt)
+		if !w.bus.Fact(child, schema.OpenKey(), &schema.Open{}) {
+			break
+		}
+		w.stop(child)
 	}
 	d.Placed(d.Call.Index, 0, time.Time{})
 	return r, false
+}
+
+// stop writes a stop slot, unless the run is closed.
+func (w *town) stop(run string) {
+	err := schema.ErrExists
+	for k := 1; errors.Is(err, schema.ErrExists); k++ {
+		_, err = w.append(context.Background(), run, schema.CtlKey(k), &schema.Ctl{Act: schema.CtlStop, Why: "parent"}, schema.CloseKey())
+	}
 }
 
 func (w *town) await(d schema.Dispatch) {
@@ -162,7 +183,12 @@ func (w *town) await(d schema.Dispatch) {
 }
 
 // Generate answers by the agent's script.
-func (w *town) Generate(_ context.Context, req *model.Request) (*model.Response, error) {
+func (w *town) Generate(ctx context.Context, req *model.Request) (*model.Response, error) {
+	if w.think != nil {
+		if r, err, ok := w.think(ctx, req); ok {
+			return r, err
+		}
+	}
 	w.hosting.mu.Lock()
 	defer w.hosting.mu.Unlock()
 	if r := w.answers[req.Agent][req.Turn]; r != nil {
@@ -174,15 +200,22 @@ func (w *town) Generate(_ context.Context, req *model.Request) (*model.Response,
 
 func (w *town) take(t *testing.T, p *process, m schema.RunMessage) schema.Taken {
 	t.Helper()
-	host, err := loop.NewHost(loop.HostConfig{
+	cfg := loop.HostConfig{
 		Config: loop.Config{Bus: p, Principal: somebody()},
 		Find: func(name string) (schema.AgentSpec, bool) {
 			spec := w.cfg.Agent
 			spec.ID = name
+			if w.shape != nil {
+				w.shape(&spec)
+			}
 			return spec, true
 		},
 		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) { return w, w, nil },
-	})
+	}
+	if w.setUp != nil {
+		w.setUp(&cfg)
+	}
+	host, err := loop.NewHost(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,6 +244,9 @@ func (w *town) live(t *testing.T) {
 			m, w.queue = w.queue[0], w.queue[1:]
 		}
 		w.mu.Unlock()
+		if m.Call != nil && w.absent == m.Call.Tool {
+			continue
+		}
 		if empty {
 			if !w.due(timers) {
 				return
@@ -218,12 +254,16 @@ func (w *town) live(t *testing.T) {
 			continue
 		}
 		got := w.take(t, p, m)
-		if p.dead { // the message comes again, to the next process
+		if p.dead.Load() { // the message comes again, to the next process
 			p = &process{Bus: w.bus, town: w}
 			w.mu.Lock()
+			first := w.left < forever/2
 			w.left = forever
 			w.queue = append(w.queue, m)
 			w.mu.Unlock()
+			if first && w.lost != nil {
+				w.lost()
+			}
 			continue
 		}
 		switch got.Act {

@@ -21,6 +21,19 @@ type ModelSpec struct {
 	Options  JSONText `msgpack:"options,omitempty" json:"options,omitempty"` // an object of request options, such as temperature
 
 	ContextWindow int64 `msgpack:"context_window,omitempty" json:"context_window,omitempty"` // tokens that a request may hold; 0: 128000
+
+	Price Price `msgpack:"price,omitempty" json:"price,omitzero"` // what it costs; absent: nobody counts
+}
+
+// Price is what a model costs, in US dollars for a million tokens.
+type Price struct {
+	Input  float64 `msgpack:"input,omitempty" json:"input,omitempty"`   // of the prompt
+	Output float64 `msgpack:"output,omitempty" json:"output,omitempty"` // of the answer
+}
+
+// Cost returns what an answer cost, in US dollars.
+func (p Price) Cost(u Usage) float64 {
+	return (float64(u.Input)*p.Input + float64(u.Output)*p.Output) / 1e6
 }
 
 // Limits bound one exchange (MaxTokens: the whole run). 0 is no limit.
@@ -28,6 +41,8 @@ type Limits struct {
 	MaxSteps    int   `msgpack:"max_steps" json:"max_steps"`         // model turns; default 20
 	WallClockMS int64 `msgpack:"wall_clock_ms" json:"wall_clock_ms"` // default 300000
 	MaxTokens   int64 `msgpack:"max_tokens" json:"max_tokens"`       // input plus output
+
+	MaxCost float64 `msgpack:"max_cost,omitempty" json:"max_cost,omitempty"` // of the whole run, in US dollars; it takes a price
 }
 
 // DefaultLimits are the limits of an agent that sets none: 20 steps, 5 minutes, any number of tokens.

@@ -1,6 +1,9 @@
 package schema
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // RunMessage is a message of the queue agents as an orchestrator gets it: a call that starts a run, or a wake-up.
 type RunMessage struct {
@@ -51,6 +54,17 @@ func AgentTool(spec AgentSpec) Tool {
 		Name: spec.ID, Description: "Hands a task to the agent " + name + ", which works on it by itself and answers.",
 		Parameters: agentParameters, Queue: QueueAgents,
 	}.WithDigest()
+}
+
+// SourceSubagent is the source of the tools that stand for sub-agents.
+const SourceSubagent = "subagent"
+
+// SubagentTool returns a sub-agent as the model of its parent sees it.
+func SubagentTool(s Subagent) Tool {
+	t := AgentTool(AgentSpec{ID: s.Agent})
+	t.Name, t.Target, t.Source = s.ToolName(), s.Agent, SourceSubagent
+	t.Description = cmp.Or(s.Description, t.Description)
+	return t
 }
 
 // AgentArgs are the arguments of a call of an agent.

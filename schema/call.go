@@ -19,6 +19,19 @@ type Budget struct {
 	Cost   float64 `msgpack:"cost,omitempty" json:"cost,omitempty"`     // in US dollars
 }
 
+// Spent is what an agent's call has used: its run, with all runs below it.
+type Spent struct {
+	Steps    int     `msgpack:"steps,omitempty" json:"steps,omitempty"`       // model turns
+	Usage    Usage   `msgpack:"usage,omitempty" json:"usage,omitzero"`        // tokens
+	Cost     float64 `msgpack:"cost,omitempty" json:"cost,omitempty"`         // in US dollars, as far as prices are known
+	Attempts int     `msgpack:"attempts,omitempty" json:"attempts,omitempty"` // runs that the call itself took; absent: one
+}
+
+// Add returns the sum of both, with the attempts of s.
+func (s Spent) Add(t Spent) Spent {
+	return Spent{s.Steps + t.Steps, s.Usage.Add(t.Usage), s.Cost + t.Cost, s.Attempts}
+}
+
 // Call is one tool call as it is published on the work stream. Its identity is (Run, Turn, Index); Label is only
 // the provider's name for it.
 type Call struct {
@@ -27,7 +40,8 @@ type Call struct {
 	Turn       int       `msgpack:"turn" json:"turn"`                                 // from 1
 	Index      int       `msgpack:"index" json:"index"`                               // from 0
 	Label      string    `msgpack:"label,omitempty" json:"label,omitempty"`           // the provider's name for the call; callId of the TOOL_ERROR line
-	Tool       string    `msgpack:"tool" json:"tool"`                                 // name of the tool
+	Tool       string    `msgpack:"tool" json:"tool"`                                 // name of the tool, as its queue knows it
+	As         string    `msgpack:"as,omitempty" json:"as,omitempty"`                 // name of the tool as the model called it, where that differs
 	Source     string    `msgpack:"source,omitempty" json:"source,omitempty"`         // where the tool came from, such as the name of an MCP server
 	Args       JSONText  `msgpack:"args" json:"args"`                                 // an object; absent: {}
 	Bound      JSONText  `msgpack:"bound,omitempty" json:"bound,omitempty"`           // an object: values fixed on the server's side, never merged into Args

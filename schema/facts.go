@@ -16,10 +16,22 @@ type Open struct {
 	Parent     *CallRef          `msgpack:"parent,omitempty" json:"parent,omitempty"`           // the call that this run answers; absent: a run of its own
 	Depth      int               `msgpack:"depth,omitempty" json:"depth,omitempty"`             // runs above this one
 	Lineage    []string          `msgpack:"lineage,omitempty" json:"lineage,omitempty"`         // their ids, from the topmost
+	Budget     Budget            `msgpack:"budget,omitempty" json:"budget,omitzero"`            // what it may spend, beside the limits of the agent
+	Handoff    *Handover         `msgpack:"handoff,omitempty" json:"handoff,omitempty"`         // of a sub-agent's run
 	DeadlineMS int64             `msgpack:"deadline_ms,omitempty" json:"deadline_ms,omitempty"` // of the parent call, server clock, Unix ms
 	Keep       bool              `msgpack:"keep,omitempty" json:"keep,omitempty"`               // stays open after its answer, for further messages
 	Trace      map[string]string `msgpack:"trace,omitempty" json:"trace,omitempty"`             // W3C trace context of the run
 	AtMS       int64             `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`             // Unix ms
+}
+
+// Handover says as which attempt of which sub-agent's call a run works.
+type Handover struct {
+	Name      string `msgpack:"name" json:"name"`                                 // of the tool, as the model of the parent called it
+	Attempt   int    `msgpack:"attempt" json:"attempt"`                           // from 1
+	Retries   int    `msgpack:"retries,omitempty" json:"retries,omitempty"`       // attempts that may follow the first one
+	TimeoutMS int64  `msgpack:"timeout_ms,omitempty" json:"timeout_ms,omitempty"` // of one attempt, from its open on; 0: none of its own
+	Fallback  string `msgpack:"fallback,omitempty" json:"fallback,omitempty"`     // what the parent reads beside the failure of the last attempt
+	Spent     Spent  `msgpack:"spent,omitempty" json:"spent,omitzero"`            // by the attempts before
 }
 
 // CallRef names a call.
@@ -131,6 +143,7 @@ const (
 	ReasonMaxSteps  Reason = "max_steps"
 	ReasonWallClock Reason = "wall_clock"
 	ReasonTokens    Reason = "max_tokens"
+	ReasonCost      Reason = "max_cost"
 	ReasonRepeat    Reason = "repeated_call"
 	ReasonCancelled Reason = "cancelled"
 	ReasonAuth      Reason = "model_auth"             // the provider refused the key
@@ -169,6 +182,7 @@ type Close struct {
 const (
 	SourceCall  = "call:"  // the task of the call that started the run
 	SourceLimit = "limit:" // a limit that is reached
+	SourceRetry = "retry:" // the task of a further attempt; its run is woken by it
 )
 
 // SourceTranscript begins the source of a say that a recorded conversation holds; behind it stands its number there, from 1.

@@ -27,6 +27,7 @@ func (c *Call) pack() []byte {
 	p.int("index", int64(c.Index))
 	p.optStr("label", c.Label)
 	p.str("tool", c.Tool)
+	p.optStr("as", c.As)
 	p.optStr("source", c.Source)
 	p.str("args", string(c.Args))
 	p.optStr("bound", string(c.Bound))
@@ -80,7 +81,18 @@ func (r *Result) pack() []byte {
 	p.optInt("queued_ms", r.QueuedMS)
 	p.optInt("started_ms", r.StartedMS)
 	p.optInt("ended_ms", r.EndedMS)
+	p.optMap("spent", r.Spent.pack)
 	return p.bytes()
+}
+
+func (s *Spent) pack(p *packer) {
+	p.optInt("steps", int64(s.Steps))
+	p.optMap("usage", s.Usage.pack)
+	if s.Cost != 0 {
+		p.key("cost")
+		p.b = msgp.AppendFloat64(p.b, s.Cost)
+	}
+	p.optInt("attempts", int64(s.Attempts))
 }
 
 func (e *Error) pack(p *packer) {

@@ -72,6 +72,7 @@ func (c *TurnCall) pack(p *packer) {
 	p.optStr("digest", c.Digest)
 	p.optStrs("notes", c.Notes)
 	p.optTrue("aborts", c.Aborts)
+	p.optMap("budget", c.Budget.pack)
 	p.key("decision")
 	p.entries(c.Decision.pack)
 }

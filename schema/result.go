@@ -1,6 +1,9 @@
 package schema
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Result is the one outcome of a call.
 type Result struct {
@@ -19,6 +22,7 @@ type Result struct {
 	QueuedMS  int64  `msgpack:"queued_ms,omitempty" json:"queued_ms,omitempty"`   // from stored to start, in milliseconds
 	StartedMS int64  `msgpack:"started_ms,omitempty" json:"started_ms,omitempty"` // server clock, Unix milliseconds; 0: never started
 	EndedMS   int64  `msgpack:"ended_ms,omitempty" json:"ended_ms,omitempty"`     // server clock, Unix milliseconds
+	Spent     Spent  `msgpack:"spent,omitempty" json:"spent,omitzero"`            // of an agent's call
 }
 
 // Error says why a call failed.
@@ -56,7 +60,7 @@ func (c *Call) Done(output string) Result {
 // Fail returns the result of a call that failed: Output is the TOOL_ERROR line that the model reads.
 func (c *Call) Fail(t ErrorType, message string) Result {
 	e := &Error{Type: t, Message: CleanText(message)}
-	return Result{Run: c.Run, Turn: c.Turn, Index: c.Index, Error: e, Output: ToolError(e, c.Tool, c.Label)}
+	return Result{Run: c.Run, Turn: c.Turn, Index: c.Index, Error: e, Output: ToolError(e, cmp.Or(c.As, c.Tool), c.Label)}
 }
 
 // Failf is Fail with a format.

@@ -76,6 +76,7 @@ type TurnCall struct {
 	Digest     string   `msgpack:"digest,omitempty" json:"digest,omitempty"`         // of the tool's schema
 	Notes      []string `msgpack:"notes,omitempty" json:"notes,omitempty"`           // what normalising changed, such as "arguments unwrapped"
 	Aborts     bool     `msgpack:"aborts,omitempty" json:"aborts,omitempty"`         // its failure ends the run
+	Budget     Budget   `msgpack:"budget,omitempty" json:"budget,omitzero"`          // of an agent's call: its share of what the run may still spend
 	Decision   Decision `msgpack:"decision" json:"decision"`                         // taken once; resuming replays it
 }
 

@@ -26,6 +26,8 @@ func (c *Call) unpack(data []byte) error {
 			c.Label = u.str(key)
 		case "tool":
 			c.Tool = u.str(key)
+		case "as":
+			c.As = u.str(key)
 		case "source":
 			c.Source = u.str(key)
 		case "args":
@@ -135,11 +137,57 @@ func (r *Result) unpack(data []byte) error {
 			r.StartedMS = u.int(key)
 		case "ended_ms":
 			r.EndedMS = u.int(key)
+		case "spent":
+			r.Spent.unpack(&u)
 		default:
 			u.skip()
 		}
 	}
 	return u.end()
+}
+
+func (s *Spent) unpack(u *unpacker) {
+	*s = Spent{}
+	for n := u.mapLen(); n > 0 && u.err == nil; n-- {
+		key := u.key()
+		if u.null() {
+			continue
+		}
+		switch string(key) {
+		case "steps":
+			s.Steps = int(u.int(key))
+		case "usage":
+			s.Usage.unpack(u)
+		case "cost":
+			s.Cost = u.float(key)
+		case "attempts":
+			s.Attempts = int(u.int(key))
+		default:
+			u.skip()
+		}
+	}
+}
+
+func (q *Usage) unpack(u *unpacker) {
+	*q = Usage{}
+	for n := u.mapLen(); n > 0 && u.err == nil; n-- {
+		key := u.key()
+		if u.null() {
+			continue
+		}
+		switch string(key) {
+		case "input":
+			q.Input = u.int(key)
+		case "output":
+			q.Output = u.int(key)
+		case "cache_read":
+			q.CacheRead = u.int(key)
+		case "cache_write":
+			q.CacheWrite = u.int(key)
+		default:
+			u.skip()
+		}
+	}
 }
 
 func unpackError(u *unpacker) *Error {

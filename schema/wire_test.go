@@ -22,7 +22,7 @@ func payloads() map[string]Encodable {
 	decision := Decision{Action: ActionInvalid, Rule: "structure", Text: "arguments must be an object, got array", Type: InvalidArguments}
 	return map[string]Encodable{
 		"call": &Call{
-			Run: run, Turn: 3, Index: 1, Label: "call_1", Tool: "read_file", Source: "github", Args: `{"path":"go.mod"}`,
+			Run: run, Turn: 3, Index: 1, Label: "call_1", Tool: "read_file", As: "read", Source: "github", Args: `{"path":"go.mod"}`,
 			Bound: `{"root":"/srv"}`, Agent: "helper", Principal: principal, Effect: EffectRead, Idempotent: true, TimeoutMS: 30_000,
 			Digest: Digest(nil), Depth: 1, Lineage: []string{"parent"}, Budget: Budget{Steps: 5, Tokens: 100_000, Cost: 0.25},
 		},
@@ -30,6 +30,7 @@ func payloads() map[string]Encodable {
 		"result": &Result{
 			Run: run, Turn: 3, Index: 1, Output: `TOOL_ERROR: {"errorType":"Timeout"}`, Error: &Error{Type: Timeout, Message: "30 s"},
 			Aborts: true, Blob: "ab", Size: 300_000, Worker: "w-1", Delivery: 2, QueuedMS: 5, StartedMS: 1_790_000_000_000, EndedMS: 1_790_000_000_123,
+			Spent: Spent{Steps: 4, Usage: Usage{Input: 10, Output: 20, CacheRead: 3, CacheWrite: 4}, Cost: 0.125, Attempts: 2},
 		},
 		"result_minimal": &Result{Run: run, Turn: 1, OK: true, Output: "done"},
 		"turn": &Turn{
@@ -38,18 +39,20 @@ func payloads() map[string]Encodable {
 			Calls: []TurnCall{
 				{
 					Label: "a", Tool: "read_file", Target: "read.file", Source: "github", Raw: `{ "path":"go.mod"}`, Args: `{"path":"go.mod"}`, Bound: `{"root":"/srv"}`, Queue: "files", Effect: EffectRead,
-					Idempotent: true, TimeoutMS: 1000, WithinMS: 2000, Digest: Digest(nil), Notes: []string{NoteUnwrapped}, Aborts: true, Decision: Decision{Action: ActionAllow},
+					Idempotent: true, TimeoutMS: 1000, WithinMS: 2000, Digest: Digest(nil), Notes: []string{NoteUnwrapped}, Aborts: true, Budget: Budget{Steps: 5, Tokens: 1000, Cost: 0.5}, Decision: Decision{Action: ActionAllow},
 				},
 				{Label: "b", Tool: "x", Raw: "[]", Args: "{}", Queue: QueueNone, Decision: decision},
 			},
 		},
 		"open": &Open{
 			Kind: RunAgent, Agent: &AgentSpec{
-				ID: "helper", Name: "Helper", Model: ModelSpec{Provider: "openai", Name: "gpt-x", Options: `{"temperature":0}`, ContextWindow: 200_000},
-				Instructions: "Help.", Tools: []string{"read_*"}, Limits: Limits{MaxSteps: 20, WallClockMS: 300_000, MaxTokens: 1_000_000}, Parallel: Parallel{Calls: true, Max: 4, TimeoutMS: 60_000},
+				ID: "helper", Name: "Helper", Model: ModelSpec{Provider: "openai", Name: "gpt-x", Options: `{"temperature":0}`, ContextWindow: 200_000, Price: Price{Input: 2.5, Output: 10}},
+				Instructions: "Help.", Tools: []string{"read_*"}, Limits: Limits{MaxSteps: 20, WallClockMS: 300_000, MaxTokens: 1_000_000, MaxCost: 2.5}, Parallel: Parallel{Calls: true, Max: 4, TimeoutMS: 60_000},
 				Compaction: &Compaction{Strategy: CompactSummary, ContextRatio: 0.5, MaxTurns: 40, Preserve: 6}, Governance: governance(),
 			},
-			Chain: "cd", Keep: true, Principal: principal, Parent: &CallRef{Run: "parent", Turn: 1, Index: 2, Label: "c"}, Depth: 1, Lineage: []string{"parent"}, DeadlineMS: 1_790_000_000_000, Trace: map[string]string{"traceparent": "00-1-2-01"}, AtMS: 1_790_000_000_000,
+			Chain: "cd", Keep: true, Principal: principal, Parent: &CallRef{Run: "parent", Turn: 1, Index: 2, Label: "c"}, Depth: 1, Lineage: []string{"parent"}, Budget: Budget{Steps: 5, Tokens: 1000, Cost: 0.5},
+			Handoff:    &Handover{Name: "subagent_helper", Attempt: 2, Retries: 1, TimeoutMS: 60_000, Fallback: "ask a person", Spent: Spent{Steps: 1, Attempts: 1}},
+			DeadlineMS: 1_790_000_000_000, Trace: map[string]string{"traceparent": "00-1-2-01"}, AtMS: 1_790_000_000_000,
 		},
 		"open_minimal": &Open{Kind: RunCall},
 		"ctl":          &Ctl{Act: CtlStop, Instance: "o-1", Seq: 7, Why: "user", AtMS: 1_790_000_000_000},

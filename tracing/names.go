@@ -78,10 +78,15 @@ const (
 
 // The attributes of Jetcrew's own.
 const (
-	AttrTurn     = attribute.Key("jetcrew.turn")     // number of the turn, from 1
-	AttrIndex    = attribute.Key("jetcrew.index")    // index of the call within its turn, from 0
-	AttrQueue    = attribute.Key("jetcrew.queue")    // queue of the tool
-	AttrDelivery = attribute.Key("jetcrew.delivery") // which delivery of the message this is, from 1
-	AttrStrategy = attribute.Key("jetcrew.strategy") // of a compaction: window or summary
-	AttrCut      = attribute.Key("jetcrew.cut")      // what was shortened before export, each as "what=original bytes"
+	AttrTurn     = attribute.Key("jetcrew.turn")             // number of the turn, from 1
+	AttrIndex    = attribute.Key("jetcrew.index")            // index of the call within its turn, from 0
+	AttrQueue    = attribute.Key("jetcrew.queue")            // queue of the tool
+	AttrDelivery = attribute.Key("jetcrew.delivery")         // which delivery of the message this is, from 1
+	AttrStrategy = attribute.Key("jetcrew.strategy")         // of a compaction: window or summary
+	AttrHandoff  = attribute.Key("jetcrew.handoff.id")       // of a sub-agent's call
+	AttrSubagent = attribute.Key("jetcrew.handoff.subagent") // id of the agent that it goes to
+	AttrDepth    = attribute.Key("jetcrew.handoff.depth")    // runs above the sub-agent's
+	AttrStatus   = attribute.Key("jetcrew.handoff.status")   // completed, failed, fallback or denied
+	AttrAttempts = attribute.Key("jetcrew.handoff.attempts") // runs that it took
+	AttrCut      = attribute.Key("jetcrew.cut")              // what was shortened before export, each as "what=original bytes"
 )

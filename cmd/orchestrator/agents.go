@@ -205,7 +205,7 @@ func verdict(a schema.Answer) error {
 	switch a.Reason {
 	case schema.ReasonDone:
 		return nil
-	case schema.ReasonMaxSteps, schema.ReasonWallClock, schema.ReasonTokens, schema.ReasonRepeat:
+	case schema.ReasonMaxSteps, schema.ReasonWallClock, schema.ReasonTokens, schema.ReasonCost, schema.ReasonRepeat:
 		if a.Text != "" {
 			return nil
 		}

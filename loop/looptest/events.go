@@ -77,6 +77,7 @@ type checker struct {
 	calls, results int
 	steps          int
 	settled        map[int]bool
+	handed         map[int]bool // handoffs of the turn that have begun, and whether they have ended
 }
 
 // moves are the events that lead from one state to another.
@@ -88,6 +89,7 @@ var moves = map[string]map[loop.EventType]string{
 	"model":   {loop.EventModelRetry: "model", loop.EventModelDelta: "model", loop.EventModelResponse: "calls"},
 	"calls": {
 		loop.EventToolCall: "calls", loop.EventApprovalRequested: "calls", loop.EventApprovalSettled: "calls", loop.EventToolProgress: "calls", loop.EventToolSettled: "calls", loop.EventToolResult: "calls",
+		loop.EventHandoffStart: "calls", loop.EventHandoffEnd: "calls",
 		loop.EventCompactionStart: "compact", loop.EventError: "step", loop.EventFinalOutput: "step", loop.EventStepEnd: "run",
 	},
 }
@@ -108,7 +110,7 @@ func (c *checker) next(ev loop.Event) error {
 	}
 	c.state = to
 	if ev.Type == loop.EventStepStart || ev.Type == loop.EventModelRequest {
-		c.calls, c.results, c.settled = 0, 0, make(map[int]bool)
+		c.calls, c.results, c.settled, c.handed = 0, 0, make(map[int]bool), make(map[int]bool)
 	}
 	return c.call(ev)
 }
@@ -124,7 +126,16 @@ func (c *checker) call(ev loop.Event) error {
 		if c.settled[ev.Call.Index] {
 			return fmt.Errorf("call %d has settled twice", ev.Call.Index)
 		}
+		if ended, ok := c.handed[ev.Call.Index]; ok && !ended {
+			return fmt.Errorf("call %d has settled before its handoff has ended", ev.Call.Index)
+		}
 		c.settled[ev.Call.Index] = true
+	case loop.EventHandoffStart, loop.EventHandoffEnd:
+		ended, ok := c.handed[ev.Call.Index]
+		if end := ev.Type == loop.EventHandoffEnd; end != ok || ended {
+			return fmt.Errorf("the handoff of call %d has begun: %t, ended: %t", ev.Call.Index, ok, ended)
+		}
+		c.handed[ev.Call.Index] = ok
 	case loop.EventToolProgress:
 		if c.settled[ev.Call.Index] {
 			return fmt.Errorf("call %d has settled already", ev.Call.Index)

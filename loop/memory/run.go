@@ -158,10 +158,16 @@ func (r *Run) Pending() bool {
 }
 
 // Usage returns the tokens and the number of calls of the turns from first on, with the summaries written on their
-// way; first 1 is the whole run.
+// way and what the agents used that were called; first 1 is the whole run.
 func (r *Run) Usage(first int) (used schema.Usage, calls int) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	used, calls = r.used(first)
+	return used.Add(r.below(first).Usage), calls
+}
+
+// used is Usage without the agents that were called. It wants r.mu held.
+func (r *Run) used(first int) (used schema.Usage, calls int) {
 	for n := first; n <= r.turns; n++ {
 		t := lookup[schema.Turn](r, schema.TurnKey(n))
 		used = used.Add(t.Usage)

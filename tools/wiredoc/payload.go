@@ -14,11 +14,11 @@ import (
 func types() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[schema.Call](), reflect.TypeFor[schema.Principal](), reflect.TypeFor[schema.Budget](),
-		reflect.TypeFor[schema.Result](), reflect.TypeFor[schema.Error](),
+		reflect.TypeFor[schema.Result](), reflect.TypeFor[schema.Spent](), reflect.TypeFor[schema.Error](),
 		reflect.TypeFor[schema.Reference](), reflect.TypeFor[schema.Blob](),
 		reflect.TypeFor[schema.Wake](), reflect.TypeFor[schema.Begin](), reflect.TypeFor[schema.Back](),
-		reflect.TypeFor[schema.Open](), reflect.TypeFor[schema.CallRef](), reflect.TypeFor[schema.AgentSpec](),
-		reflect.TypeFor[schema.ModelSpec](), reflect.TypeFor[schema.Limits](), reflect.TypeFor[schema.Parallel](), reflect.TypeFor[schema.Compaction](),
+		reflect.TypeFor[schema.Open](), reflect.TypeFor[schema.CallRef](), reflect.TypeFor[schema.Handover](), reflect.TypeFor[schema.AgentSpec](),
+		reflect.TypeFor[schema.ModelSpec](), reflect.TypeFor[schema.Price](), reflect.TypeFor[schema.Limits](), reflect.TypeFor[schema.Parallel](), reflect.TypeFor[schema.Compaction](),
 		reflect.TypeFor[schema.Governance](), reflect.TypeFor[schema.ToolSetting](), reflect.TypeFor[schema.FilterRule](), reflect.TypeFor[schema.Policy](),
 		reflect.TypeFor[schema.PolicyRule](), reflect.TypeFor[schema.Subagent](), reflect.TypeFor[schema.Handoff](),
 		reflect.TypeFor[schema.Ctl](), reflect.TypeFor[schema.Say](),
