@@ -93,6 +93,9 @@ func (c *checker) questions() {
 				c.add(key, "no verdict before it wants these arguments")
 			}
 		}
+		if key.K > 1 { // the tool had changed since the question before
+			want.Schema = a.Schema
+		}
 		for _, d := range []struct{ what, have, want string }{
 			{"tool", a.Tool, want.Tool},
 			{"target", a.Target, want.Target},

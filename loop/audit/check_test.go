@@ -124,7 +124,7 @@ func TestCheckEdited(t *testing.T) {
 	v1.Args = `{ "amount": 3 }`
 	c := calls()[2]
 	second := schema.NewAsk(&c, c.Decision, `{"amount":3}`)
-	second.ExpiresMS = first.ExpiresMS
+	second.ExpiresMS, second.Schema = first.ExpiresMS, "d4" // the tool has changed too
 	v2 := &schema.Verdict{Decision: schema.VerdictApprove, Digest: second.Digest(run, schema.AskKey(1, 2, 2)), AtMS: 1010}
 	i := at(list, schema.VerdictKey(1, 2, 1))
 	list[i].p = v1
