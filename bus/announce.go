@@ -29,14 +29,34 @@ type announcer struct {
 	bus   *Bus
 	queue string
 	slots int
-	tools []byte // encoded ToolSet
-	key   string // of the heartbeat
+	tools []byte      // encoded ToolSet
+	other chan []byte // buffered 1: what is to be announced instead
+	key   string      // of the heartbeat
+
+	stop context.CancelFunc
+	done chan struct{} // closed when keep has returned
 }
 
-// announce enters a worker of queue into the catalog and keeps it there until the returned function is called, which takes
-// it out. The catalog informs, it decides nothing: an entry that cannot be written is logged and tried again.
-func (b *Bus) announce(queue string, slots int, tools []schema.Tool) (withdraw func()) {
-	a := &announcer{bus: b, queue: queue, slots: slots, key: queue + "." + b.cfg.Instance}
+// announce enters a worker of queue into the catalog and keeps it there until it is withdrawn. The catalog informs, it
+// decides nothing: an entry that cannot be written is logged and tried again.
+func (b *Bus) announce(queue string, slots int, tools []schema.Tool) *announcer {
+	a := &announcer{bus: b, queue: queue, slots: slots, key: queue + "." + b.cfg.Instance, other: make(chan []byte, 1), done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(b.life)
+	a.stop = cancel
+	a.renew(tools)
+	started := b.task(func() {
+		defer close(a.done)
+		a.keep(ctx)
+	})
+	if !started {
+		cancel()
+		close(a.done)
+	}
+	return a
+}
+
+// renew announces tools instead of those before. It is called by one goroutine.
+func (a *announcer) renew(tools []schema.Tool) {
 	set := &ToolSet{Tools: slices.Clone(tools)}
 	for i := range set.Tools {
 		set.Tools[i].Queue = a.queue
@@ -44,25 +64,14 @@ func (b *Bus) announce(queue string, slots int, tools []schema.Tool) (withdraw f
 	}
 	data, err := schema.Encode(set)
 	if err != nil {
-		b.log.Error("tools not announced", "queue", a.queue, "error", err)
-		return func() {}
+		a.bus.log.Error("tools not announced", "queue", a.queue, "error", err)
+		return
 	}
-	a.tools = data
-	ctx, cancel := context.WithCancel(b.life)
-	done := make(chan struct{})
-	started := b.task(func() {
-		defer close(done)
-		a.keep(ctx)
-	})
-	if !started {
-		cancel()
-		return func() {}
+	select {
+	case <-a.other: // too late for these
+	default:
 	}
-	return func() {
-		cancel()
-		<-done
-		a.withdraw()
-	}
+	a.other <- data
 }
 
 func (a *announcer) keep(ctx context.Context) {
@@ -70,20 +79,30 @@ func (a *announcer) keep(ctx context.Context) {
 	defer tick.Stop()
 	var written time.Time
 	for {
-		if time.Since(written) > ToolsTTL/4 {
-			if a.put("tools."+a.queue+"."+schema.Digest(a.tools), a.tools, ToolsTTL) {
-				written = time.Now()
-			}
-		}
-		if data, err := schema.Encode(&Announcement{Slots: a.slots, Digest: schema.Digest(a.tools)}); err == nil {
-			a.put(a.key, data, HeartbeatTTL)
-		}
 		select {
 		case <-ctx.Done():
 			return
+		case a.tools = <-a.other:
+			written = time.Time{}
 		case <-tick.C:
 		}
+		if a.tools != nil {
+			written = a.write(written)
+		}
 	}
+}
+
+// write writes the entries anew and returns when the definitions were last written.
+func (a *announcer) write(written time.Time) time.Time {
+	if time.Since(written) > ToolsTTL/4 {
+		if a.put("tools."+a.queue+"."+schema.Digest(a.tools), a.tools, ToolsTTL) {
+			written = time.Now()
+		}
+	}
+	if data, err := schema.Encode(&Announcement{Slots: a.slots, Digest: schema.Digest(a.tools)}); err == nil {
+		a.put(a.key, data, HeartbeatTTL)
+	}
+	return written
 }
 
 // put writes an entry with its life. An update through the key-value API would drop the life.
@@ -98,7 +117,10 @@ func (a *announcer) put(key string, data []byte, life time.Duration) bool {
 	return true
 }
 
+// withdraw takes the worker out of the catalog.
 func (a *announcer) withdraw() {
+	a.stop()
+	<-a.done
 	ctx, cancel := context.WithTimeout(context.Background(), publishTimeout)
 	defer cancel()
 	kv, err := a.bus.js.KeyValue(ctx, a.bus.names.catalog())

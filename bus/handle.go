@@ -104,7 +104,7 @@ func (d *delivery) settle(ctx context.Context, present *entry) (later bool) {
 	if d.ref != nil && present == nil && !d.fetch(ctx) {
 		return false
 	}
-	d.tool = d.tools[d.call.Tool]
+	d.tool = (*d.tools.Load())[d.call.Tool]
 	d.runOnce = !d.call.Idempotent || !d.tool.Idempotent
 	a, err := d.admission(ctx, present)
 	if err != nil {
@@ -153,10 +153,9 @@ const noToolDelay = 2 * time.Second // before a call that this worker cannot run
 
 // admission gathers what the rules need. Only deliveries after the first read anything.
 func (d *delivery) admission(ctx context.Context, present *entry) (admission, error) {
-	_, has := d.tools[d.call.Tool]
 	a := admission{
 		inTable: present != nil,
-		hasTool: has, callIdempotent: d.call.Idempotent, toolIdempotent: d.tool.Idempotent,
+		hasTool: d.tool.Name != "", callIdempotent: d.call.Idempotent, toolIdempotent: d.tool.Idempotent,
 		first: d.delivery == 1, expired: !time.Now().Before(d.deadline), limit: d.worker.Attempts,
 	}
 	if d.delivery == 1 || a.inTable {

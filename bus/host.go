@@ -58,7 +58,7 @@ func (b *Bus) Host(ctx context.Context, h Hosting) error {
 	defer wakes.Wait()
 	defer stop()
 	if len(h.Agents) > 0 {
-		defer b.announce(schema.QueueAgents, h.Slots, h.Agents)()
+		defer b.announce(schema.QueueAgents, h.Slots, h.Agents).withdraw()
 	}
 	if err := s.run(ctx); err != nil {
 		return fmt.Errorf("host agents: %w", err)

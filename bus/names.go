@@ -62,6 +62,8 @@ func (n names) catalogKey(key string) string { return "$KV." + n.catalog() + "."
 
 func (n names) blobBucket(queue string) string { return n.prefix + "_blobs_" + queue }
 
+func (n names) audit(stream string) string { return n.prefix + ".audit." + stream + "." }
+
 func (n names) archive() string { return n.prefix + "_archive" }
 
 func (n names) workSubject(queue string) string { return n.prefix + ".work." + queue + "." + Lane }

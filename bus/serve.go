@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,6 +28,12 @@ type Server interface {
 type loser interface {
 	// Abandoned returns how many they are now. It is called often, and from one goroutine.
 	Abandoned() int64
+}
+
+// changer is a Server whose tools change while it is served.
+type changer interface {
+	// Changed receives when Tools returns others than before. It is read by one goroutine.
+	Changed() <-chan struct{}
 }
 
 // Worker says how a process serves a queue.
@@ -66,8 +73,9 @@ func (b *Bus) Serve(ctx context.Context, w Worker) error {
 	}
 	b.working.Do(func() { b.task(func() { b.keepInProgress(b.life) }) })
 	s := newService(b, w)
-	announced := s.bus.announce(s.worker.Queue, s.worker.Slots, s.worker.Tools.Tools())
-	defer announced()
+	announced := s.bus.announce(s.worker.Queue, s.worker.Slots, w.Tools.Tools())
+	defer announced.withdraw()
+	s.renew = announced.renew
 	if err := s.run(ctx); err != nil {
 		return fmt.Errorf("serve %s: %w", w.Queue, err)
 	}
@@ -78,7 +86,8 @@ func (b *Bus) Serve(ctx context.Context, w Worker) error {
 type service struct {
 	bus      *Bus
 	worker   Worker
-	tools    map[string]schema.Tool
+	tools    atomic.Pointer[map[string]schema.Tool]
+	renew    func([]schema.Tool) // announces other tools
 	puller   *puller
 	jobs     chan *nats.Msg // to handlers that have nothing to do
 	retire   func()         // ends these
@@ -92,15 +101,22 @@ type service struct {
 }
 
 func newService(b *Bus, w Worker) *service {
-	s := &service{bus: b, worker: w, tools: map[string]schema.Tool{}, puller: newPuller(b, w.Queue, w.Slots)}
-	for _, t := range w.Tools.Tools() {
-		s.tools[t.Name] = t
-	}
+	s := &service{bus: b, worker: w, puller: newPuller(b, w.Queue, w.Slots)}
+	s.know(w.Tools.Tools())
 	s.jobs = make(chan *nats.Msg)
 	s.retire = sync.OnceFunc(func() { close(s.jobs) })
 	s.finished = make(chan struct{}, w.Slots+cap(s.puller.msgs))
 	s.work, s.cancel = context.WithCancelCause(b.life)
 	return s
+}
+
+// know makes tools those of the calls that come. Those that run go on.
+func (s *service) know(tools []schema.Tool) {
+	byName := make(map[string]schema.Tool, len(tools))
+	for _, t := range tools {
+		byName[t.Name] = t
+	}
+	s.tools.Store(&byName)
 }
 
 func (s *service) run(ctx context.Context) error {
@@ -113,6 +129,10 @@ func (s *service) run(ctx context.Context) error {
 		return err
 	}
 	tools, loses := s.worker.Tools.(loser)
+	var changed <-chan struct{} // nil: they do not change
+	if c, ok := s.worker.Tools.(changer); ok {
+		changed = c.Changed()
+	}
 	for {
 		if loses {
 			p.demand.lost = int(tools.Abandoned())
@@ -130,6 +150,9 @@ func (s *service) run(ctx context.Context) error {
 			s.got(m)
 		case <-s.finished:
 			p.demand.finished()
+		case <-changed:
+			s.know(s.worker.Tools.Tools())
+			s.renew(s.worker.Tools.Tools())
 		case <-tick.C:
 			err = p.watch(ctx)
 		}

@@ -15,6 +15,7 @@ type grammar struct {
 	Tools      ToolsCmd          `cmd:"" help:"See and call the tools of the fleet without a model."`
 	Runs       RunsCmd           `cmd:"" help:"See and steer runs from anywhere."`
 	Approvals  ApprovalsCmd      `cmd:"" help:"See calls that wait for a person, approve them, refuse them, from anywhere."`
+	Audit      AuditCmd          `cmd:"" help:"Print who asked, what was decided and what ran where, with digests in place of contents; and check it."`
 	Dead       DeadCmd           `cmd:"" help:"See calls that no worker could finish, try them again, remove them."`
 	Replay     ReplayCmd         `cmd:"" help:"Play recorded conversations over the fleet and compare every output."`
 	Check      CheckCmd          `cmd:"" help:"Report every problem of agent files, with code, path, line and column."`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"testing"
 
 	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
@@ -9,4 +10,11 @@ import (
 // program is the path of the program under test.
 var program string
 
-func TestMain(m *testing.M) { clitest.Main(m, &program) }
+// The test binary is also an MCP server.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == mcpServerArg {
+		mcpServer()
+		return
+	}
+	clitest.Main(m, &program)
+}

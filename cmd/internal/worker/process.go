@@ -11,7 +11,6 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
-	"github.com/jetcrew/jetcrew/executor"
 )
 
 const connectWithin = 20 * time.Second
@@ -75,8 +74,11 @@ func (p *Process) serve(ctx context.Context, b *bus.Bus, queues []bus.Worker) er
 	for _, w := range queues {
 		w.Attempts, w.Drain = p.Attempts, p.Drain
 		all.Go(func(ctx context.Context) error { return b.Serve(ctx, w) })
-		if set, ok := w.Tools.(*executor.Set); ok {
-			all.Go(func(ctx context.Context) error { return watchAbandoned(ctx, set, w.Slots) })
+		if set, ok := w.Tools.(loser); ok {
+			all.Go(func(ctx context.Context) error { return watchAbandoned(ctx, w.Queue, set, w.Slots) })
+		}
+		if q, ok := w.Tools.(*mcpQueue); ok {
+			all.Go(q.follow)
 		}
 	}
 	if err := all.Wait(); err != nil {
@@ -88,7 +90,7 @@ func (p *Process) serve(ctx context.Context, b *bus.Bus, queues []bus.Worker) er
 // left says which handlers outlive their calls, whose results are recorded: the end of the process cuts them off.
 func left(queues []bus.Worker) (err error) {
 	for _, w := range queues {
-		if set, ok := w.Tools.(*executor.Set); ok && set.Abandoned() > 0 {
+		if set, ok := w.Tools.(loser); ok && set.Abandoned() > 0 {
 			err = errors.Join(err, fmt.Errorf("queue %s: handlers that ignored the end of their calls are cut off: %d", w.Queue, set.Abandoned()))
 		}
 	}
@@ -101,7 +103,10 @@ var errLostSlots = errors.New("as many handlers as there are slots ignored the e
 
 const lookForAbandoned = 2 * time.Second
 
-func watchAbandoned(ctx context.Context, set *executor.Set, slots int) error {
+// loser is tools that give up handlers which ignore the end of their calls; it counts them.
+type loser interface{ Abandoned() int64 }
+
+func watchAbandoned(ctx context.Context, queue string, set loser, slots int) error {
 	tick := time.NewTicker(lookForAbandoned)
 	defer tick.Stop()
 	for {
@@ -110,7 +115,7 @@ func watchAbandoned(ctx context.Context, set *executor.Set, slots int) error {
 			return nil
 		case <-tick.C:
 			if set.Abandoned() >= int64(slots) {
-				return fmt.Errorf("queue %s: %w", set.Queue(), errLostSlots)
+				return fmt.Errorf("queue %s: %w", queue, errLostSlots)
 			}
 		}
 	}

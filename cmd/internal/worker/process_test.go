@@ -25,7 +25,7 @@ func TestWorkerEndsWhenItsSlotsAreLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		ended := make(chan error, 1)
-		go func() { ended <- watchAbandoned(t.Context(), set, 2) }()
+		go func() { ended <- watchAbandoned(t.Context(), "test", set, 2) }()
 		for range 2 {
 			select {
 			case err := <-ended:
@@ -41,7 +41,7 @@ func TestWorkerEndsWhenItsSlotsAreLost(t *testing.T) {
 		close(release)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := watchAbandoned(ctx, set, 2); err != nil {
+		if err := watchAbandoned(ctx, "test", set, 2); err != nil {
 			t.Errorf("error %v after the end", err)
 		}
 	})
