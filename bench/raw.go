@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -92,7 +93,9 @@ func rawThen(js jetstream.JetStream, m *nats.Msg, then func()) {
 		case <-f.Ok():
 			then()
 		case err := <-f.Err():
-			panic(err)
+			if api := (*jetstream.APIError)(nil); !errors.As(err, &api) {
+				panic(err)
+			} // it was delivered twice, and written by the other delivery
 		}
 	}()
 }
