@@ -18,7 +18,6 @@ import (
 
 // careful asks about the calls of a tool under a rule, and is asked again once they are approved.
 type careful struct {
-	redact
 	tool string
 	now  schema.Decision // of a call that was approved; zero: as before
 }

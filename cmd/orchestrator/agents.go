@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
@@ -92,7 +93,9 @@ type desk struct {
 	agent    *loop.Agent
 	record   recorder
 	acts     schema.Principal // on whose behalf
+	asker    *asker           // nil: nobody sits at the terminal
 	idle     bool             // nothing was left to do in it
+	opened   string           // id of the run
 	resumed  string           // id of the run that is gone on with; empty: a new one is begun
 }
 
@@ -138,6 +141,9 @@ func (f *agentFlags) load(d *desk) (model loop.Model, err error) {
 	if d.spec, err = loadAgent(f.File); err != nil {
 		return nil, err
 	}
+	if _, err := govern(d.spec); err != nil {
+		return nil, err
+	}
 	return newModel(d.spec, filepath.Dir(f.File))
 }
 
@@ -165,11 +171,40 @@ func (d *desk) employ(ctx context.Context, app *cli.App, model loop.Model) (err 
 		return cmp.Or(context.Cause(ctx), err) // an interrupt, if it was one
 	}
 	d.registry = selection
+	guards, err := govern(d.spec)
+	if err != nil {
+		return err
+	}
 	d.agent, err = loop.New(loop.Config{
-		Agent: d.spec, Model: model, Bus: d.session.Bus, Registry: d.registry, Events: d.view.Event,
+		Agent: d.spec, Model: model, Bus: d.session.Bus, Registry: d.registry, Guards: guards, Events: d.event,
 		Principal: d.acts, Instance: d.session.Bus.Instance(), Logger: app.Log,
 	})
 	return err
+}
+
+// event shows an event, and has somebody asked, here or elsewhere, about a call that waits for it.
+func (d *desk) event(e loop.Event) {
+	d.view.Event(e)
+	switch {
+	case d.asker != nil:
+		d.asker.event(e)
+	case e.Type == loop.EventApprovalRequested:
+		at := ""
+		if url := d.session.URL(); url != "" {
+			at = "NATS_URL=" + url + " "
+		}
+		d.view.Print(fmt.Sprintf("          %sorchestrator approvals approve %s %d.%d", at, e.Run, e.Turn, e.Call.Index))
+	}
+}
+
+// attend has somebody at the terminal asked about calls. What is typed comes from lines.
+func (d *desk) attend(app *cli.App, lines <-chan string) {
+	d.asker = &asker{bus: d.session.Bus, view: d.view, out: app.Out, by: d.acts.ID, lines: lines, news: make(chan struct{}, 1)}
+}
+
+// atTerminal tells whether somebody can be asked.
+func (f *agentFlags) atTerminal(app *cli.App) bool {
+	return !f.JSON && view.IsTerminal(app.In) && view.IsTerminal(app.Out)
 }
 
 // close ends the view and the session.
@@ -190,8 +225,15 @@ func (d *desk) start(ctx context.Context) (run *loop.Run, stop func(), err error
 	if err != nil {
 		return nil, nil, err
 	}
+	d.opened = run.ID()
 	stop, err = follow(ctx, d.session.Bus, run.ID(), d.view)
 	switch {
+	case err == nil && d.asker != nil:
+		asking, leave := context.WithCancel(ctx)
+		var asker sync.WaitGroup
+		asker.Go(func() { d.asker.run(asking) })
+		unfollow := stop
+		return run, func() { leave(); asker.Wait(); unfollow() }, nil
 	case err == nil:
 		return run, stop, nil
 	case d.resumed == "":

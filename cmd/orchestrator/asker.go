@@ -79,16 +79,13 @@ func (a *asker) first() (question, bool) {
 	return a.open[0], true
 }
 
-// run asks until ctx ends or nothing is typed any more. The view is live only while nobody is asked.
+// run asks until ctx ends or nothing is typed any more. From the first question on the view shows plain lines.
 func (a *asker) run(ctx context.Context) {
 	for {
 		if q, ok := a.first(); ok {
 			a.view.Close()
 			if !a.ask(ctx, q) {
 				return
-			}
-			if _, more := a.first(); !more {
-				a.view.Resume()
 			}
 			continue
 		}

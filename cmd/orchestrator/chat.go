@@ -26,7 +26,11 @@ func (c *ChatCmd) Run(ctx context.Context, app *cli.App) error {
 	defer d.close()
 	d.view.Close() // live only while the agent works: the rest of the time the terminal is the user's
 	t := &talk{desk: d, out: app.Out, lines: readLines(app.In), prompt: view.IsTerminal(app.In) && view.IsTerminal(app.Out)}
+	if c.atTerminal(app) {
+		d.attend(app, t.lines)
+	}
 	if err := t.run(ctx); err != nil {
+		c.sayParked(app, d, err)
 		return fmt.Errorf("chat: %w", err)
 	}
 	return verdict(t.last)

@@ -17,7 +17,7 @@ model: openai/gpt-4o
 tools: [{ref: bash, approval: ask}]
 policy:
   rules:
-    - {effects: [read, wriet], deny: true}
+    - {effects: [read, writa], deny: true}
 `
 
 func TestCheckReportsAllFiles(t *testing.T) {
@@ -30,7 +30,7 @@ func TestCheckReportsAllFiles(t *testing.T) {
 	wantInOrder(t, r.Stdout,
 		`wrong.yaml:3:1: error: unknown field "modell"; did you mean "model"?`, "jetcrew.field.unknown at $.modell", "    3 | modell:",
 		"wrong.yaml:5:31: warning: approval ask", "jetcrew.tool.approval.notAsked at $.tools[0].approval",
-		`wrong.yaml:8:24: error: effects: unknown value "wriet"`, "jetcrew.policy.effect.unknown at $.policy.rules[0].effects[1]",
+		`wrong.yaml:8:24: error: effects: unknown value "writa"`, "jetcrew.policy.effect.unknown at $.policy.rules[0].effects[1]",
 		"none.yaml: error: ", "jetcrew.file.unreadable", "3 files, 3 errors, 1 warning",
 	)
 }

@@ -2,11 +2,25 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/jetcrew/jetcrew/executor/rules"
+	"github.com/jetcrew/jetcrew/loop"
 	"github.com/jetcrew/jetcrew/loop/agentfile"
 	"github.com/jetcrew/jetcrew/schema"
 )
+
+// govern returns the guards that an agent's file asks for: its filters, its policy and the values it binds.
+func govern(spec schema.AgentSpec) ([]loop.Guard, error) {
+	if spec.Governance == nil {
+		return nil, nil
+	}
+	r, err := rules.Compile(spec.Governance)
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: %w", spec.ID, err)
+	}
+	return []loop.Guard{r}, nil
+}
 
 // codeRules is what codes of problems begin with that only the compiler of rules finds.
 const codeRules = "jetcrew.rules."

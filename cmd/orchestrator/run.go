@@ -40,9 +40,13 @@ func (c *RunCmd) Run(ctx context.Context, app *cli.App) error {
 		return fmt.Errorf("run: %w", err)
 	}
 	defer d.close()
+	if c.atTerminal(app) && len(c.Task) > 0 {
+		d.attend(app, readLines(app.In))
+	}
 	answer, err := d.do(ctx, task)
 	d.view.Close()
 	if err != nil {
+		c.sayParked(app, d, err)
 		return fmt.Errorf("run: %w", err)
 	}
 	if d.idle && !c.JSON {
@@ -52,6 +56,17 @@ func (c *RunCmd) Run(ctx context.Context, app *cli.App) error {
 		fmt.Fprintf(app.Err, "%s: run: ended: %s %s\n", app.Program, answer.Reason, view.Clean(answer.Error))
 	}
 	return verdict(answer)
+}
+
+// sayParked says how to go on with a run that was left while it waits for an approval.
+func (f *agentFlags) sayParked(app *cli.App, d *desk, err error) {
+	switch {
+	case !errors.Is(err, loop.ErrParked):
+	case f.URL == "" && f.Data == "":
+		fmt.Fprintf(app.Err, "%s: the run is gone with the temporary server; --data DIR would have kept it\n", app.Program)
+	default:
+		fmt.Fprintf(app.Err, "%s: the run waits; see what for by `orchestrator approvals list`, go on by `orchestrator run --resume %s`\n", app.Program, d.opened)
+	}
 }
 
 func (c *RunCmd) task(in io.Reader) (string, error) {

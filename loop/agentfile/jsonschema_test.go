@@ -131,7 +131,7 @@ func TestSchemaRefuses(t *testing.T) {
 		head + "filters: [{guide: true}]\n",
 		head + "filters: [{tools: [], block: x}]\n",
 		head + "policy: {rules: [{when: x}]}\n",
-		head + "policy: {rules: [{effects: [wriet], deny: true}]}\n",
+		head + "policy: {rules: [{effects: [writa], deny: true}]}\n",
 		head + "policy: {autonomy: full}\n",
 		head + "subagents: [{name: x}]\n",
 		head + "subagents: [{agent: b, policy: {maxDepth: 0}}]\n",
