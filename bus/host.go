@@ -239,6 +239,9 @@ func (e *errand) work(ctx context.Context) {
 	defer b.table.drop(slot)
 	owned, next, err := b.owned(ctx, e.run.Run, e.seq)
 	switch {
+	case err != nil && ctx.Err() != nil: // this process takes no more runs
+		e.nak(0)
+		return
 	case err != nil:
 		b.log.Warn("run not taken, it comes again", "run", e.run.Run, "error", err)
 		e.nak(ownedDelay)

@@ -139,7 +139,7 @@ func offer(ctx context.Context, s Service) ([]Tool, error) {
 func (w Wiring) missing() error {
 	switch {
 	case w.Executor != nil && len(w.Schemas)+len(w.Tools)+len(w.Toolkits)+len(w.Services) == 0:
-		return errors.New("the executor has nothing to run: set Schemas to what it runs")
+		return errors.New("an Executor is set and has nothing to run: set Schemas to what it runs")
 	case len(w.Schemas) == 0 || w.Executor != nil:
 		return nil
 	}

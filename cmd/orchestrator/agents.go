@@ -58,10 +58,11 @@ type placeFlags struct {
 
 // agentFlags are what run and chat have in common.
 type agentFlags struct {
-	File   string `short:"f" default:"agent.yaml" type:"path" placeholder:"FILE" help:"Agent file (agent.yaml); the command init writes one."`
-	Resume string `placeholder:"RUN" help:"Go on with a run that an earlier process left, with the agent that it was opened with. RUN is its id, or the beginning; the command runs list shows it."`
-	Record string `type:"path" placeholder:"FILE" help:"Write the run to FILE as a transcript that replay takes."`
-	Quiet  bool   `short:"q" xor:"format" help:"Print answers only."`
+	File   string   `short:"f" default:"agent.yaml" type:"path" placeholder:"FILE" help:"Agent file (agent.yaml); the command init writes one."`
+	Resume string   `placeholder:"RUN" help:"Go on with a run that an earlier process left, with the agent that it was opened with. RUN is its id, or the beginning; the command runs list shows it."`
+	Record string   `type:"path" placeholder:"FILE" help:"Write the run to FILE as a transcript that replay takes."`
+	Also   []string `type:"path" placeholder:"FILE" help:"Further agent file that is served while this command runs, for the agent to hand tasks to. May be repeated."`
+	Quiet  bool     `short:"q" xor:"format" help:"Print answers only."`
 	showFlags
 	placeFlags
 	principalFlags
@@ -93,6 +94,7 @@ type desk struct {
 	agent    *loop.Agent
 	record   recorder
 	acts     schema.Principal // on whose behalf
+	helpers  *helpers         // nil: nobody else is served here
 	asker    *asker           // nil: nobody sits at the terminal
 	idle     bool             // nothing was left to do in it
 	opened   string           // id of the run
@@ -107,6 +109,10 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	if err != nil {
 		return nil, cli.Usagef("%w", err)
 	}
+	also, err := hire(f.Also)
+	if err != nil {
+		return nil, cli.Usagef("--also: %w", err)
+	}
 	if d.acts, err = f.principal(d.spec); err != nil {
 		return nil, err
 	}
@@ -118,6 +124,9 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	d.session, err = f.Open(ctx, app, cli.ToolFleet(f.Root, f.Workers))
 	if err == nil && f.Resume != "" {
 		model, err = f.find(ctx, d)
+	}
+	if err == nil && len(f.Also) > 0 {
+		d.helpers, err = also.serve(app, d.session)
 	}
 	if err == nil {
 		err = d.employ(ctx, app, model)
@@ -210,6 +219,9 @@ func (f *agentFlags) atTerminal(app *cli.App) bool {
 // close ends the view and the session.
 func (d *desk) close() {
 	d.view.Close()
+	if d.helpers != nil {
+		d.helpers.end()
+	}
 	if d.session != nil {
 		d.session.Close()
 	}

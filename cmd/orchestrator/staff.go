@@ -28,11 +28,19 @@ func (c *ServeCmd) hire() (*staff, error) {
 	if err := c.loadEnv(); err != nil {
 		return nil, err
 	}
+	return hire(c.File)
+}
+
+// hire reads agent files.
+func hire(files []string) (*staff, error) {
 	s := &staff{}
-	for _, file := range c.File {
+	for _, file := range files {
 		m := member{file: file}
 		var err error
 		if m.spec, err = loadAgent(file); err != nil {
+			return nil, err
+		}
+		if _, err := govern(m.spec); err != nil {
 			return nil, err
 		}
 		if other := s.member(m.spec.ID); other != nil {

@@ -117,16 +117,21 @@ func (b *Bus) guarded(run string, unless schema.Key) bool {
 	return b.has(run, unless)
 }
 
-// Facts implements loop.Journal.
-func (b *Bus) Facts(ctx context.Context, run string, _ uint64, kinds ...schema.Kind) ([]schema.Fact, error) {
+// Facts implements loop.Journal. A barrier that is none of the wanted facts is an error, since the real one would wait for
+// it in vain.
+func (b *Bus) Facts(ctx context.Context, run string, upto uint64, kinds ...schema.Kind) ([]schema.Fact, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(b.runs[run]), func(f schema.Fact) bool {
+	facts := slices.DeleteFunc(slices.Clone(b.runs[run]), func(f schema.Fact) bool {
 		return len(kinds) > 0 && !slices.Contains(kinds, f.Key.Kind)
-	}), nil
+	})
+	if upto > 0 && (len(facts) == 0 || facts[len(facts)-1].Seq < upto) {
+		return nil, fmt.Errorf("the barrier %d is no fact of the kinds %v", upto, kinds)
+	}
+	return facts, nil
 }
 
 // Keys returns the keys of a run's facts in stored order, as text.

@@ -59,7 +59,7 @@ func TestPlayGoesOn(t *testing.T) {
 	tr := load(t, conversation)
 	for steps := 0; ; steps++ {
 		b := fleet(tr, nil)
-		p := playback.Player{Bus: &mortal{Bus: b, left: steps}, Model: replay.New(*tr), Queue: "mock", Runs: "test"}
+		p := playback.Player{Principal: anybody, Bus: &mortal{Bus: b, left: steps}, Model: replay.New(*tr), Queue: "mock", Runs: "test"}
 		if _, err := p.Play(t.Context(), tr); err == nil {
 			if steps < 15 {
 				t.Errorf("only %d steps", steps)
@@ -102,7 +102,7 @@ func TestPlayOfAStoppedRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := play(t, playback.Player{Bus: b, Runs: "test"}, tr)
+	o := play(t, playback.Player{Principal: anybody, Bus: b, Runs: "test"}, tr)
 	if len(o.Differences) == 0 || o.Differences[0].Got != "it is closed: stopped" {
 		t.Errorf("%+v", o.Differences)
 	}
