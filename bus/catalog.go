@@ -20,6 +20,7 @@ type Catalog struct {
 
 	mu      sync.Mutex
 	workers map[string]WorkerInfo    // by queue.instance
+	lost    map[string]WorkerInfo    // by queue.instance: whose heartbeats ended a short while ago
 	sets    map[string][]schema.Tool // by queue.digest
 	version uint64                   // grows with every change of what is offered
 	last    uint64                   // revision read last
@@ -42,7 +43,7 @@ func (b *Bus) Catalog() *Catalog {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.catalog.Catalog = &Catalog{
-			bus: b, workers: map[string]WorkerInfo{}, sets: map[string][]schema.Tool{}, change: make(chan struct{}),
+			bus: b, workers: map[string]WorkerInfo{}, lost: map[string]WorkerInfo{}, sets: map[string][]schema.Tool{}, change: make(chan struct{}),
 		}
 		b.task(func() { b.catalog.follow(b.life) })
 		b.task(func() { b.catalog.expireEach(b.life) })
@@ -67,7 +68,12 @@ func (b *Bus) served(queue, tool string) bool {
 func (c *Catalog) Workers() []WorkerInfo {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ws := slices.SortedFunc(maps.Values(c.workers), func(a, b WorkerInfo) int {
+	return c.sorted(c.workers)
+}
+
+// sorted wants c.mu held.
+func (c *Catalog) sorted(workers map[string]WorkerInfo) []WorkerInfo {
+	ws := slices.SortedFunc(maps.Values(workers), func(a, b WorkerInfo) int {
 		return strings.Compare(a.Queue+"."+a.Instance, b.Queue+"."+b.Instance)
 	})
 	for i := range ws {
@@ -78,9 +84,19 @@ func (c *Catalog) Workers() []WorkerInfo {
 
 // Tools returns the tools that live workers offer, by queue and name. Where workers of one queue differ about a tool,
 // the one that started last is believed.
-func (c *Catalog) Tools() []schema.Tool {
+func (c *Catalog) Tools() []schema.Tool { return offered(c.Workers()) }
+
+// lately returns Tools, and those of workers that are missed for less than lostFor: when the server was away, nobody has
+// a heartbeat for a moment, and a tool that everybody needs again at once is not unknown.
+func (c *Catalog) lately() []schema.Tool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return offered(append(c.sorted(c.lost), c.sorted(c.workers)...))
+}
+
+func offered(workers []WorkerInfo) []schema.Tool {
 	byName := map[string]schema.Tool{}
-	for _, w := range c.Workers() {
+	for _, w := range workers {
 		for _, t := range w.Tools {
 			byName[t.Queue+"/"+t.Name] = t
 		}
@@ -156,7 +172,8 @@ func (c *Catalog) apply(m jetstream.Msg) {
 	if !ok || err != nil {
 		return
 	}
-	gone := m.Headers().Get("KV-Operation") != "" || m.Headers().Get("Nats-Marker-Reason") != ""
+	withdrawn := m.Headers().Get("KV-Operation") != ""
+	gone := withdrawn || m.Headers().Get("Nats-Marker-Reason") != ""
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = meta.Sequence.Stream
@@ -164,7 +181,11 @@ func (c *Catalog) apply(m jetstream.Msg) {
 		c.applySet(set, m.Data(), gone)
 		return
 	}
-	c.applyWorker(key, m.Data(), gone)
+	if gone {
+		c.leave(key, !withdrawn)
+		return
+	}
+	c.applyWorker(key, m.Data())
 }
 
 func (c *Catalog) applySet(key string, data []byte, gone bool) {
@@ -185,22 +206,35 @@ func (c *Catalog) applySet(key string, data []byte, gone bool) {
 	c.changed()
 }
 
-func (c *Catalog) applyWorker(key string, data []byte, gone bool) {
+func (c *Catalog) applyWorker(key string, data []byte) {
 	queue, instance, _ := strings.Cut(key, ".")
 	old, known := c.workers[key]
-	if gone {
-		delete(c.workers, key)
-		c.changed()
-		return
-	}
 	var a Announcement
 	if err := schema.Decode(data, &a); err != nil || schema.CheckQueue(queue) != nil || !schema.ValidID(instance) {
 		return
 	}
+	delete(c.lost, key)
 	c.workers[key] = WorkerInfo{Queue: queue, Instance: instance, Slots: a.Slots, digest: a.Digest, seen: time.Now()}
 	if !known || old.digest != a.Digest {
 		c.changed()
 	}
+}
+
+// lostFor is how long the tools of a worker are shown after its heartbeats have ended.
+const lostFor = 2 * HeartbeatTTL
+
+// leave takes a worker out, which is missed for a while if it did not say that it leaves. It is called with mu held.
+func (c *Catalog) leave(key string, missed bool) {
+	w, known := c.workers[key]
+	delete(c.workers, key)
+	switch {
+	case known && missed:
+		w.seen = time.Now()
+		c.lost[key] = w
+	case !missed:
+		delete(c.lost, key)
+	}
+	c.changed()
 }
 
 // changed is called with mu held.
@@ -230,8 +264,12 @@ func (c *Catalog) expire(now time.Time) {
 	defer c.mu.Unlock()
 	for key, w := range c.workers {
 		if now.Sub(w.seen) > HeartbeatTTL+Heartbeat {
-			delete(c.workers, key)
-			c.changed()
+			c.leave(key, true)
+		}
+	}
+	for key, w := range c.lost {
+		if now.Sub(w.seen) > lostFor {
+			c.leave(key, false)
 		}
 	}
 }

@@ -229,7 +229,10 @@ func TestB20WhatHasComeIsGivenBack(t *testing.T) {
 // TestCatalogForgetsWithoutAReader: a worker whose heartbeats end is forgotten though nothing can be read.
 func TestCatalogForgetsWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &Catalog{workers: map[string]WorkerInfo{"q.w": {Queue: "q", Instance: "w", seen: time.Now()}}, change: make(chan struct{})}
+		c := &Catalog{
+			workers: map[string]WorkerInfo{"q.w": {Queue: "q", Instance: "w", seen: time.Now(), digest: "d"}}, lost: map[string]WorkerInfo{},
+			sets: map[string][]schema.Tool{"q.d": {{Name: "t", Queue: "q"}}}, change: make(chan struct{}),
+		}
 		_, changed := c.Changes()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -239,5 +242,30 @@ func TestCatalogForgetsWithoutAReader(t *testing.T) {
 		if took := time.Since(began); len(c.Workers()) != 0 || took < HeartbeatTTL || took > HeartbeatTTL+2*Heartbeat {
 			t.Errorf("%v after %v", c.Workers(), took)
 		}
+		// Its tools are not unknown at once: a server that was away has nobody's heartbeat.
+		s := &Selection{catalog: c, patterns: []string{"t"}}
+		if tools, err := s.Tools(ctx); err != nil || len(tools) != 1 || len(c.Tools()) != 0 {
+			t.Errorf("tools %v, %v", tools, err)
+		}
+		_, changed = c.Changes()
+		<-changed
+		if tools, err := s.Tools(ctx); err != nil || len(tools) != 0 {
+			t.Errorf("tools %v, %v after %v", tools, err, time.Since(began))
+		}
+		// Who says that it leaves is not missed.
+		c.applyWorker("q.w", encoded(t, &Announcement{Digest: "d"}))
+		c.leave("q.w", false)
+		if tools, err := s.Tools(ctx); err != nil || len(tools) != 0 {
+			t.Errorf("tools %v, %v", tools, err)
+		}
 	})
+}
+
+func encoded(t *testing.T, p schema.Encodable) []byte {
+	t.Helper()
+	data, err := schema.Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

@@ -29,14 +29,14 @@ func (b *Bus) Select(patterns ...string) *Selection {
 	return &Selection{catalog: b.Catalog(), patterns: patterns}
 }
 
-// Tools returns what is offered now, sorted by name. A name that two queues offer and that no pattern tells apart is an
+// Tools returns what is offered now, or was until a moment ago, sorted by name. A name that two queues offer and that no pattern tells apart is an
 // error.
 func (s *Selection) Tools(context.Context) ([]schema.Tool, error) {
 	version, _ := s.catalog.Changes()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if version != s.version || s.version == 0 {
-		s.tools, s.err = choose(s.catalog.Tools(), s.patterns)
+		s.tools, s.err = choose(s.catalog.lately(), s.patterns)
 		s.version = version
 	}
 	return s.tools, s.err
