@@ -51,8 +51,8 @@ func (b *Bus) Approvals(ctx context.Context) iter.Seq2[Approval, error] {
 			}
 			for _, f := range asks {
 				a, err := b.ApprovalOf(ctx, f.Run, f.Key.N, f.Key.I)
-				if err == nil && (a.Verdict != nil || a.Closed) {
-					continue
+				if errors.Is(err, ErrNoRun) || errors.Is(err, ErrNoAsk) || err == nil && (a.Verdict != nil || a.Closed) {
+					continue // a stranger's, or it is over
 				}
 				if !yield(a, err) || err != nil {
 					return

@@ -38,6 +38,9 @@ func (s *Set) handOver(exec Execute) *Set {
 		if tool == nil {
 			return s.foreign(ctx, exec, &Tool{}, call)
 		}
+		if err := s.outside(call); err != nil {
+			return refuse(ctx, call, err)
+		}
 		if err := s.validator.Check(&tool.Tool, call.Args); err != nil {
 			return refuse(ctx, call, err)
 		}

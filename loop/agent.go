@@ -21,12 +21,15 @@ func New(cfg Config) (*Agent, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("new agent %q: %w", cfg.Agent.ID, err)
 	}
+	if g := cfg.Agent.Governance; g != nil {
+		cfg.Principal.Scopes = schema.Within(cfg.Principal.Scopes, g.Authority)
+	}
 	return &Agent{cfg: cfg, validator: schema.NewValidator()}, nil
 }
 
 // Run has a task done in a run of its own and closes it. The answer's Reason says how it ended; an answer that a
 // limit or a failing model ended is not an error. When ctx ends, running calls are cancelled and settle, and the run
-// is stopped for good.
+// is stopped for good, or left open as Run.Work says.
 func (a *Agent) Run(ctx context.Context, task string) (schema.Answer, error) {
 	r, err := a.Start(ctx, "")
 	if err != nil {

@@ -35,17 +35,49 @@ type questions struct {
 	tools   []schema.Tool // as they are now; read when the first verdict is there
 	fates   map[int]fate
 	waiting map[int]int // by call: the number of the question
+	begun   map[int]bool
 	tick    *time.Ticker
 	due     *time.Timer // of the next question to expire
 }
 
-func newQuestions(x *exchange, t *schema.Turn) *questions {
+func newQuestions(x *exchange, t *schema.Turn) (*questions, error) {
 	q := &questions{x: x, turn: t}
-	if asks(t) {
-		q.fates, q.waiting = map[int]fate{}, map[int]int{}
-		q.tick, q.due = time.NewTicker(lookEvery), time.NewTimer(time.Hour)
+	if !asks(t) {
+		return q, nil
 	}
-	return q
+	if err := q.readBegun(); err != nil {
+		return nil, err
+	}
+	q.fates, q.waiting = map[int]fate{}, map[int]int{}
+	q.tick, q.due = time.NewTicker(lookEvery), time.NewTimer(time.Hour)
+	return q, nil
+}
+
+// readBegun learns which calls an earlier owner has had started: nothing is decided about them any more.
+func (q *questions) readBegun() error {
+	if !q.x.resuming {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(q.x.ctx), writeBound)
+	defer cancel()
+	facts, err := q.x.agent.cfg.Journal.Facts(ctx, q.x.id, 0, schema.KindBegin, schema.KindSent)
+	if err != nil {
+		return fmt.Errorf("read starts of calls: %w", err)
+	}
+	q.begun = map[int]bool{}
+	for _, f := range facts {
+		var s schema.Sent
+		switch {
+		case f.Key.N != q.turn.N:
+		case f.Key.Kind == schema.KindBegin:
+			q.begun[f.Key.I] = true
+		case schema.Decode(f.Data, &s) == nil:
+			for _, c := range s.Calls {
+				q.begun[c.Index] = true
+			}
+		}
+	}
+	return nil
 }
 
 // asks tells whether a person is asked about a call of the turn.
@@ -146,26 +178,6 @@ func (q *questions) reread(key schema.Key) error {
 	return nil
 }
 
-// wait notes that call i waits for the verdict on question k.
-func (q *questions) wait(i, k int, ask *schema.Ask) {
-	if q.waiting[i] == k {
-		return
-	}
-	q.waiting[i] = k
-	q.x.emit(Event{Type: EventApprovalRequested, Turn: q.turn.N, Call: q.info(i), Approval: q.approval(i, k, ask)})
-	q.due.Reset(time.Until(q.expiry()))
-}
-
-func (q *questions) info(i int) *CallInfo {
-	c := &q.turn.Calls[i]
-	return &CallInfo{Index: i, Label: c.Label, Tool: c.Tool, Queue: c.Queue, Args: c.Args}
-}
-
-func (q *questions) approval(i, k int, ask *schema.Ask) *ApprovalInfo {
-	key := schema.AskKey(q.turn.N, i, k)
-	return &ApprovalInfo{Ask: k, Digest: ask.Digest(q.x.id, key), Rule: ask.Rule, Why: ask.Text, Edited: ask.Edited, ExpiresMS: ask.ExpiresMS}
-}
-
 // weigh says what verdict v on question k means for call i; done is false when another question was asked.
 func (q *questions) weigh(i, k int, ask *schema.Ask, v *schema.Verdict) (done bool, err error) {
 	q.heed(i, k, ask, v)
@@ -176,6 +188,10 @@ func (q *questions) weigh(i, k int, ask *schema.Ask, v *schema.Verdict) (done bo
 		}
 		return q.refuse(i, schema.Denied, v.Refusal(ask)), nil
 	}
+	if q.begun[i] {
+		q.settle(i, fate{args: cmp.Or(args, ask.Edited), digest: ask.Schema})
+		return true, nil
+	}
 	if q.x.stop.calls.Err() != nil && !q.x.resuming { // of a taken run an earlier owner may have started it
 		return q.refuse(i, schema.Cancelled, "not started: the run was stopped"), nil
 	}
@@ -185,13 +201,13 @@ func (q *questions) weigh(i, k int, ask *schema.Ask, v *schema.Verdict) (done bo
 		return q.outcome(i, r), nil
 	}
 	switch d := q.x.authorise(c); {
+	case d.Action != schema.ActionAllow && d.Action != schema.ActionAsk:
+		return q.outcome(i, d), nil
 	case c.Digest != ask.Schema:
 		d = schema.Decision{Action: schema.ActionAsk, Rule: ask.Rule, Text: "the tool has changed since it was asked about"}
 		return q.again(i, k, c, d)
 	case d.Action == schema.ActionAsk && !covers(ask.Rule, d.Rule):
 		return q.again(i, k, c, d)
-	case d.Action != schema.ActionAllow && d.Action != schema.ActionAsk:
-		return q.outcome(i, d), nil
 	}
 	q.settle(i, fate{args: c.Args, digest: c.Digest})
 	return true, nil
@@ -274,83 +290,4 @@ func (q *questions) settle(i int, f fate) {
 	if len(q.waiting) > 0 {
 		q.due.Reset(time.Until(q.expiry()))
 	}
-}
-
-// look reads the verdicts that nobody has told of. Whoever answers may not have the newest: the next look will.
-func (q *questions) look() error { return q.x.read(q.x.ctx, 0, schema.KindVerdict) }
-
-// expiry returns when the next question expires.
-func (q *questions) expiry() time.Time {
-	var at time.Time
-	for i, k := range q.waiting {
-		ask, last := q.x.state.Ask(q.turn.N, i)
-		if ask == nil || last != k {
-			continue
-		}
-		if t := time.UnixMilli(ask.ExpiresMS); at.IsZero() || t.Before(at) {
-			at = t
-		}
-	}
-	return at
-}
-
-// Channels that never are ready while nothing waits.
-func (q *questions) news() <-chan struct{} {
-	if len(q.waiting) == 0 {
-		return nil
-	}
-	return q.x.verdicts
-}
-
-func (q *questions) ticks() <-chan time.Time {
-	if len(q.waiting) == 0 {
-		return nil
-	}
-	return q.tick.C
-}
-
-func (q *questions) expired() <-chan time.Time {
-	if len(q.waiting) == 0 {
-		return nil
-	}
-	return q.due.C
-}
-
-// stops is ready when the run is stopped.
-func (q *questions) stops() <-chan struct{} {
-	if len(q.waiting) == 0 {
-		return nil
-	}
-	return q.x.stop.calls.Done()
-}
-
-// Authorizer is a Guard that is asked once more about a call that a person has approved, perhaps with other arguments.
-type Authorizer interface {
-	// Authorize returns what Decide would now; an ask under the rule that was asked for is covered by the approval. It
-	// changes nothing. A panic is a denial.
-	Authorize(ctx context.Context, call *schema.TurnCall) schema.Decision
-}
-
-// authorise asks whoever has a say in permission about a call as it would run.
-func (x *exchange) authorise(c *schema.TurnCall) schema.Decision {
-	if d, ok := x.permitted(c); !ok {
-		return d
-	}
-	d := schema.Decision{Action: schema.ActionAllow}
-	for _, g := range x.agent.cfg.Guards {
-		a, ok := g.(Authorizer)
-		if !ok {
-			continue
-		}
-		seen := *c
-		got := x.protect(c, func() schema.Decision { return a.Authorize(x.scene(x.stop.calls), &seen) })
-		switch got.Action {
-		case "", schema.ActionAllow:
-		case schema.ActionAsk:
-			d = join(d, got)
-		default:
-			return got
-		}
-	}
-	return d
 }

@@ -466,3 +466,48 @@ func TestD12KilledWhileAsking(t *testing.T) {
 		}
 	})
 }
+
+// A call that an earlier owner has had started is not decided about again, whatever the policy says now.
+func TestBegunIsNotDecidedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := asking("count")
+		h.take(t, starter("r", `{"task":"go"}`))
+		if err := verdict(t, h.bus, "r", 0, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		begin := schema.BeginKey(1, 0, looptest.Queue)
+		if _, err := h.bus.Append(t.Context(), "r", begin, &schema.Begin{Instance: "w"}, schema.Key{}); err != nil {
+			t.Fatal(err)
+		}
+		h.cfg.Guards = []loop.Guard{careful{tool: "count", now: schema.Decision{Action: schema.ActionDeny, Text: "closed"}}}
+		h.take(t, wake("r"))
+		if out := h.outputs(t, "r"); len(out) != 1 || out[0] == "DENIED: closed" {
+			t.Errorf("outputs %q", out)
+		}
+		if _, k := h.memory(t, "r").Ask(1, 0); k != 1 {
+			t.Errorf("asked %d times", k)
+		}
+	})
+}
+
+// What a person thought about counts against no time of a call of an agent.
+func TestApprovalCostsAnAgentNoTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := asking("aide")
+		h.bus.Tool(schema.Tool{Name: "aide", Queue: schema.QueueAgents, TimeoutMS: time.Minute.Milliseconds()},
+			func(context.Context, *schema.Call) (string, error) { return "helped", nil })
+		h.cfg.Guards = []loop.Guard{careful{tool: "aide"}}
+		h.take(t, starter("r", `{"task":"go"}`))
+		time.Sleep(time.Hour)
+		if err := verdict(t, h.bus, "r", 0, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		h.take(t, wake("r"))
+		if diff := cmp.Diff([]string{"helped"}, h.outputs(t, "r")); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/sourcegraph/conc/panics"
 
 	"github.com/jetcrew/jetcrew/loop/model"
+	"github.com/jetcrew/jetcrew/schema"
 	"github.com/jetcrew/jetcrew/tracing"
 )
 
@@ -121,7 +122,7 @@ func (x *exchange) tryGenerate(ctx context.Context, req *model.Request) (resp *m
 	var c panics.Catcher
 	c.Try(func() { resp, err = x.agent.cfg.Model.Generate(ctx, req) })
 	if p := c.Recovered(); p != nil {
-		x.agent.cfg.Logger.Error("the model client panicked", "run", x.id, "panic", p.Value, "stack", string(p.Stack))
+		x.agent.cfg.Logger.Error("the model client panicked", "run", x.id, "panic", schema.Cut(fmt.Sprint(p.Value), maxPanic), "stack", string(p.Stack))
 		return nil, fmt.Errorf("model client panicked: %v", p.Value)
 	}
 	if err == nil && resp == nil {

@@ -49,6 +49,9 @@ func (c *child) admit(ctx context.Context, args schema.AgentArgs) (*schema.Error
 		}
 		c.parent = o // of the last one
 	}
+	if c.parent == nil && c.run.Delivery <= maxUnknown { // a replica may be behind, and absence must not decide
+		return nil, fmt.Errorf("the run above call %s is not readable yet", c.call)
+	}
 	if why := c.forbidden(); why != "" {
 		return refuse(schema.Denied, "%s", why)
 	}

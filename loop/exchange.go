@@ -25,6 +25,8 @@ type exchange struct {
 
 	notices  []string    // what the model was not given
 	told     int         // of notices, by events
+	passed   int         // the last message that the prompt hook let through
+	barred   int         // the message that it refused, which ends the exchange
 	waiting  atomic.Bool // the turn under way waits for nothing but people
 	resuming bool        // the turn under way is an earlier owner's
 	span     trace.Span  // of the turn under way
@@ -73,11 +75,22 @@ func (x *exchange) stopRun(answer schema.Answer, err error) (schema.Answer, erro
 
 // begin lets the messages through that wait for an answer, or ends the exchange; then it runs.
 func (x *exchange) begin() (schema.Answer, error) {
-	if why := x.blocked(); why != "" && x.state.Turns() < x.first {
+	if k, why := x.blocked(); k > 0 && x.state.Turns() < x.first && !x.asked(k) {
+		x.barred = k
 		answer, err := x.finish(promptBlocked+why, schema.ReasonBlocked, why)
 		return deref(answer), err
 	}
 	return x.run()
+}
+
+// asked tells whether a user's message without an answer stands before message k.
+func (x *exchange) asked(k int) bool {
+	for before := x.answered() + 1; before < k; before++ {
+		if x.state.Say(before).Role == schema.RoleUser {
+			return true
+		}
+	}
+	return false
 }
 
 // run takes turns until one of them ends the exchange.
@@ -170,6 +183,9 @@ func (x *exchange) finish(text string, reason schema.Reason, why string) (*schem
 // covered returns the last say that the exchange answers: the last one its last turn saw, or, when it failed before
 // any turn, the last one there is.
 func (x *exchange) covered() int {
+	if x.barred > 0 {
+		return x.barred
+	}
 	if n := x.state.Turns(); n >= x.first {
 		return x.state.Turn(n).Say
 	}

@@ -38,7 +38,9 @@ func (x *exchange) execute(t *schema.Turn) error {
 	if s.nursery, err = x.newNursery(t); err != nil {
 		return err
 	}
-	s.questions = newQuestions(x, t)
+	if s.questions, err = newQuestions(x, t); err != nil {
+		return err
+	}
 	defer s.questions.end()
 	s.begin()
 	for open := len(t.Calls); open > 0; {
@@ -90,19 +92,19 @@ func (s *starter) consider(i int) {
 	case err != nil:
 		s.arrivals <- arrival{i: i, err: err} // as a call whose dispatch fails: it is the last that is heard of it
 		s.running++
+		s.trouble = err
 		delete(s.questions.waiting, i)
-		s.nursery.arrived(i)
 	case settled:
 		s.ready = append(s.ready, i)
 		s.nursery.answered(i)
 	default:
 		s.nursery.asks(i, s.questions.waiting[i])
 	}
-	s.watchWaiting()
 }
 
 // reconsider looks at all calls that wait for a verdict.
 func (s *starter) reconsider() {
+	s.questions.tools = nil // they may have changed while people thought
 	for i := range s.order.turn.Calls {
 		if _, waits := s.questions.waiting[i]; waits {
 			s.consider(i)
@@ -126,7 +128,7 @@ func (s *starter) gone() <-chan struct{} {
 
 // park ends the turn here, though calls are open, when none of them needs this process.
 func (s *starter) park() error {
-	err := s.order.err
+	err := cmp.Or(s.order.err, s.trouble)
 	if err == nil {
 		err = s.nursery.park()
 	}
@@ -170,6 +172,7 @@ type starter struct {
 	arrived   []atomic.Bool     // of which call one came already: a dispatcher that panics may have begun
 	claims    conc.WaitGroup    // results that this owner writes
 	nursery   *nursery          // of the calls that go on without this process
+	trouble   error             // with a question: it is asked again by whoever goes on
 	questions *questions        // about the calls that wait for a person
 }
 
@@ -288,7 +291,7 @@ func (x *exchange) within(t *schema.Turn, i int) (d time.Duration, ok bool) {
 	d = time.Duration(c.WithinMS) * time.Millisecond
 	if c.Queue == schema.QueueAgents {
 		if x.resuming {
-			d -= time.Since(time.UnixMilli(t.EndedMS))
+			d -= time.Since(time.UnixMilli(x.freeSince(t, i)))
 		}
 		return d, true
 	}
@@ -312,6 +315,23 @@ func (s *starter) final(i int) *schema.Call {
 		call.Args, call.Digest = cmp.Or(f.args, call.Args), cmp.Or(f.digest, call.Digest)
 	}
 	return call
+}
+
+// freeSince is from when on a call of an agent could go, in Unix milliseconds: from the model's answer, from its verdict or,
+// where calls go one after the other, from the result before it.
+func (x *exchange) freeSince(t *schema.Turn, i int) int64 {
+	at := t.EndedMS
+	if _, k := x.state.Ask(t.N, i); k > 0 {
+		if v := x.state.Verdict(t.N, i, k); v != nil {
+			at = max(at, min(v.AtMS, nowMS()))
+		}
+	}
+	for j := 0; j < i && x.width(t) == 1; j++ {
+		if r := x.state.Result(t.N, j); r != nil {
+			at = max(at, r.EndedMS)
+		}
+	}
+	return at
 }
 
 func (x *exchange) call(t *schema.Turn, i int) *schema.Call {

@@ -14,6 +14,9 @@ import (
 // promptBlocked begins the output of an exchange whose message a hook refused.
 const promptBlocked = "PROMPT_BLOCKED: "
 
+// maxPanic bounds what is logged of a value that code of a user panicked with, in bytes: it may hold arguments.
+const maxPanic = 1024
+
 // Hooks stand around what a person says and what a model is asked. What stands around tool calls is a Guard. Several may
 // be called at once, for different runs; one that panics refuses.
 type Hooks struct {
@@ -57,7 +60,7 @@ func (r *Run) askPrompt(ctx context.Context, text string) (d PromptDecision) {
 	var catch panics.Catcher
 	catch.Try(func() { d = hook(ctx, text) })
 	if p := catch.Recovered(); p != nil {
-		r.agent.cfg.Logger.Error("a prompt hook panicked", "run", r.id, "panic", p.Value, "stack", string(p.Stack))
+		r.agent.cfg.Logger.Error("a prompt hook panicked", "run", r.id, "panic", schema.Cut(fmt.Sprint(p.Value), maxPanic), "stack", string(p.Stack))
 		return PromptDecision{Block: true, Reason: "a check of this message failed"}
 	}
 	if d.Block && d.Reason == "" {
@@ -66,23 +69,37 @@ func (r *Run) askPrompt(ctx context.Context, text string) (d PromptDecision) {
 	return d
 }
 
-// blocked says why one of the messages that wait for an answer is refused, "" when none is.
-func (x *exchange) blocked() string {
+// blocked returns the first message without an answer that a hook refuses, and why; 0: it refuses none. What stands
+// behind it waits for the exchange after that one.
+func (x *exchange) blocked() (k int, why string) {
 	if x.agent.cfg.Hooks.Prompt == nil {
-		return ""
+		return 0, ""
 	}
-	covered := 0
-	for k := 1; k < x.k; k++ {
-		covered = max(covered, x.state.Answer(k).Say)
-	}
-	for k := covered + 1; k <= x.state.Says(); k++ {
-		if s := x.state.Say(k); s.Role == schema.RoleUser {
+	for k := x.answered() + 1; k <= x.state.Says(); k++ {
+		if s := x.state.Say(k); s.Role == schema.RoleUser && k > x.passed {
 			if d := x.askPrompt(x.ctx, s.Text); d.Block {
-				return d.Reason
+				return k, d.Reason
 			}
 		}
+		x.passed = max(x.passed, k)
 	}
-	return ""
+	return 0, ""
+}
+
+// answered returns the last message that an answer covers.
+func (x *exchange) answered() (k int) {
+	for n := 1; n < x.k; n++ {
+		k = max(k, x.state.Answer(n).Say)
+	}
+	return k
+}
+
+// readable returns the last message that the model may read now.
+func (x *exchange) readable() int {
+	if k, _ := x.blocked(); k > 0 {
+		return k - 1
+	}
+	return x.state.Says()
 }
 
 // hookRequest has a model request changed.
@@ -94,7 +111,7 @@ func (x *exchange) hookRequest(ctx context.Context, req *model.Request) (err err
 	var catch panics.Catcher
 	catch.Try(func() { err = hook(ctx, req) })
 	if p := catch.Recovered(); p != nil {
-		x.agent.cfg.Logger.Error("a request hook panicked", "run", x.id, "panic", p.Value, "stack", string(p.Stack))
+		x.agent.cfg.Logger.Error("a request hook panicked", "run", x.id, "panic", schema.Cut(fmt.Sprint(p.Value), maxPanic), "stack", string(p.Stack))
 		return fmt.Errorf("a hook of the model request failed")
 	}
 	if err != nil {
@@ -113,7 +130,7 @@ func (x *exchange) listen(ctx context.Context, call *schema.Call) func(schema.Re
 		var catch panics.Catcher
 		catch.Try(what)
 		if p := catch.Recovered(); p != nil {
-			x.agent.cfg.Logger.Error("a listener panicked", "run", x.id, "tool", call.Tool, "panic", p.Value, "stack", string(p.Stack))
+			x.agent.cfg.Logger.Error("a listener panicked", "run", x.id, "tool", call.Tool, "panic", schema.Cut(fmt.Sprint(p.Value), maxPanic), "stack", string(p.Stack))
 		}
 	}
 	ctx = context.WithoutCancel(ctx)

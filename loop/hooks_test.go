@@ -234,3 +234,44 @@ func TestOtherCodeChain(t *testing.T) {
 		t.Errorf("the same chain: %+v", got)
 	}
 }
+
+// A message that comes in the middle of an exchange is looked at too, before any model reads it.
+func TestPromptBlockedMeanwhile(t *testing.T) {
+	t.Parallel()
+	r := newRig(calls("tell"), looptest.Text("first"), looptest.Text("second"))
+	r.cfg.Hooks.Prompt = func(_ context.Context, text string) loop.PromptDecision {
+		return loop.PromptDecision{Block: strings.Contains(text, "secret"), Reason: "no secrets"}
+	}
+	run := new(loop.Run)
+	r.tool("tell", func(ctx context.Context, _ *schema.Call) (string, error) {
+		return "told", run.Tell(ctx, "a secret: 42")
+	})
+	run = r.start(t)
+	answer, err := run.Say(t.Context(), "go")
+	if err != nil || answer.Text != "first" {
+		t.Fatalf("answer %+v, %v", answer, err)
+	}
+	for _, m := range r.model.Requests()[1].Messages {
+		if strings.Contains(m.Text, "42") {
+			t.Errorf("the model reads %q", m.Text)
+		}
+	}
+	if answer, err = run.Work(t.Context()); err != nil || answer.Reason != schema.ReasonBlocked {
+		t.Errorf("answer %+v, %v", answer, err)
+	}
+	if answer, err = run.Say(t.Context(), "hi"); err != nil || answer.Text != "second" {
+		t.Errorf("answer %+v, %v", answer, err)
+	}
+}
+
+// The authority in an agent's file bounds every run of it.
+func TestAuthorityOfTheFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(calls("ok"), looptest.Text("done"))
+	r.cfg.Agent.Governance = &schema.Governance{Authority: []string{"effect:read"}}
+	_, run := r.run(t)
+	want := []string{`DENIED: the effect "destructive" of the tool "ok" is outside the authority of this run`}
+	if diff := cmp.Diff(want, texts(results(run))); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -134,7 +134,14 @@ func (x *exchange) findMore(ctx context.Context, call *schema.Call) (string, err
 	if err := json.Unmarshal([]byte(call.Args), &in); err != nil {
 		return "", wrong("query is a text")
 	}
-	tools, err := x.agent.cfg.Registry.Tools(ctx)
+	var tools []schema.Tool
+	var err error
+	if r := x.agent.cfg.Registry; r != nil {
+		tools, err = r.Tools(ctx)
+	}
+	if err == nil {
+		tools, err = x.withSubagents(tools)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sourcegraph/conc/panics"
@@ -104,7 +105,7 @@ func (x *exchange) askSettle(g Guard, c *schema.TurnCall, r schema.Result) (text
 	var catch panics.Catcher
 	catch.Try(func() { text, changed = g.Settle(x.scene(context.WithoutCancel(x.ctx)), &call, &r) })
 	if p := catch.Recovered(); p != nil {
-		x.agent.cfg.Logger.Error("a guard panicked", "run", x.id, "tool", c.Tool, "panic", p.Value, "stack", string(p.Stack))
+		x.agent.cfg.Logger.Error("a guard panicked", "run", x.id, "tool", c.Tool, "panic", schema.Cut(fmt.Sprint(p.Value), maxPanic), "stack", string(p.Stack))
 		return schema.DeniedText("a check of this call's result failed, so the output is withheld; the call did run"), true
 	}
 	return text, changed

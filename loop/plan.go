@@ -134,6 +134,9 @@ func (x *exchange) askGuards(c *schema.TurnCall, tool *schema.Tool) {
 		args := c.Args
 		switch d := x.askGuard(g, c); d.Action {
 		case "", schema.ActionAllow:
+			if d.Rule != "" && c.Decision.Action == schema.ActionAllow {
+				c.Decision.Rule = d.Rule
+			}
 		case schema.ActionAsk:
 			c.Decision = join(c.Decision, d)
 		default:
@@ -207,7 +210,7 @@ func (x *exchange) protect(c *schema.TurnCall, decide func() schema.Decision) (d
 	var catch panics.Catcher
 	catch.Try(func() { d = decide() })
 	if p := catch.Recovered(); p != nil {
-		x.agent.cfg.Logger.Error("a guard panicked", "run", x.id, "tool", c.Tool, "panic", p.Value, "stack", string(p.Stack))
+		x.agent.cfg.Logger.Error("a guard panicked", "run", x.id, "tool", c.Tool, "panic", schema.Cut(fmt.Sprint(p.Value), maxPanic), "stack", string(p.Stack))
 		return schema.Decision{Action: schema.ActionDeny, Rule: "guard_panic", Text: "a check of this call failed, so it did not run"}
 	}
 	return d

@@ -117,7 +117,8 @@ func (r *Run) Unfinished() bool {
 
 // Work runs one exchange: it asks the model with what the memory holds and goes on until an answer is written. When
 // ctx ends, the run is stopped: its calls are cancelled and settle, it is closed, and the answer has the reason
-// ReasonCancelled beside the error. Other errors are ErrStopped, ErrFenced, ErrClosed and trouble with the transport;
+// ReasonCancelled beside the error. While it waits for nothing but people to approve calls, it is left open instead, for
+// whoever resumes it (ErrParked). Other errors are ErrStopped, ErrFenced, ErrClosed and trouble with the transport;
 // after each of them the run is over for this process.
 func (r *Run) Work(ctx context.Context) (schema.Answer, error) {
 	if err := r.acquire(ctx); err != nil {

@@ -82,7 +82,7 @@ func (x *exchange) tools(ctx context.Context, limit schema.Reason) ([]schema.Too
 // request returns the request of turn n, and the last say that is in it.
 func (x *exchange) request(n int, tools []schema.Tool) (req *model.Request, said int) {
 	spec := x.agent.cfg.Agent
-	msgs, said := x.state.Prompt()
+	msgs, said := x.state.PromptUpTo(x.readable())
 	return &model.Request{Agent: spec.ID, Turn: n, Messages: msgs, Tools: tools, Options: spec.Model.Options}, said
 }
 

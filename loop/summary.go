@@ -35,10 +35,14 @@ func (x *exchange) summarise(ctx context.Context, f *schema.Fold, target, budget
 	defer cancel()
 	spec := &x.agent.cfg.Agent
 	text := x.state.Transcript(f.N, int(max(minTranscript, 4*target)))
-	resp, err := x.attempts(ctx, &model.Request{Agent: spec.ID, Options: spec.Model.Options, Messages: []schema.Message{
+	req := &model.Request{Agent: spec.ID, Options: spec.Model.Options, Messages: []schema.Message{
 		{Role: schema.RoleSystem, Text: summaryTask},
 		{Role: schema.RoleUser, Text: text},
-	}})
+	}}
+	if err := x.hookRequest(ctx, req); err != nil {
+		return err
+	}
+	resp, err := x.attempts(ctx, req)
 	if err != nil {
 		return err
 	}

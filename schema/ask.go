@@ -28,18 +28,21 @@ func (a *Ask) Digest(run string, key Key) string {
 // Approves tells whether v, the verdict on ask a under key, lets the call run. edited are the arguments that it wants
 // instead; such a call is to be authorised anew.
 func (v *Verdict) Approves(run string, key Key, a *Ask) (edited JSONText, ok bool) {
-	if v.Decision != VerdictApprove || v.Digest != a.Digest(run, key) || v.AtMS >= a.ExpiresMS {
+	if v.Decision != VerdictApprove || v.Digest != a.Digest(run, key) || !v.inTime(a) {
 		return "", false
 	}
 	return v.Args, true
 }
+
+// inTime tells whether the verdict says that it was made before the end of the time; one that does not say when is late.
+func (v *Verdict) inTime(a *Ask) bool { return v.AtMS > 0 && v.AtMS < a.ExpiresMS }
 
 // Refusal is what the model reads of a verdict that lets the call not run.
 func (v *Verdict) Refusal(a *Ask) string {
 	switch {
 	case v.Decision == VerdictExpired && v.Why != "":
 		return v.Why
-	case v.Decision == VerdictExpired || v.Decision == VerdictApprove && v.AtMS >= a.ExpiresMS:
+	case v.Decision == VerdictExpired || v.Decision == VerdictApprove && !v.inTime(a):
 		return "nobody approved this call in time"
 	case v.Decision == VerdictApprove:
 		return "the approval was for another call than this one"

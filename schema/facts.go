@@ -118,7 +118,7 @@ type Verdict struct {
 	Args     JSONText `msgpack:"args,omitempty" json:"args,omitempty"`     // of an approval with other arguments, which are authorised anew
 	By       string   `msgpack:"by,omitempty" json:"by,omitempty"`         // who decided
 	Why      string   `msgpack:"why,omitempty" json:"why,omitempty"`       // for the model, when refused, and for the record
-	AtMS     int64    `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`   // server clock, Unix ms
+	AtMS     int64    `msgpack:"at_ms,omitempty" json:"at_ms,omitempty"`   // server clock, Unix ms; an approval without it is late
 }
 
 // Sent is the k-th dispatch of a turn.

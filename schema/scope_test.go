@@ -138,6 +138,7 @@ func TestVerdict(t *testing.T) {
 		"denied":             {Verdict{Decision: VerdictDeny, Digest: good}, false},
 		"unknown":            {Verdict{Decision: "yes", Digest: good}, false},
 		"too late":           {Verdict{Decision: VerdictApprove, Digest: good, AtMS: 100}, false},
+		"without a time":     {Verdict{Decision: VerdictApprove, Digest: good}, false},
 		"without digest":     {Verdict{Decision: VerdictApprove}, false},
 		"of another run":     {Verdict{Decision: VerdictApprove, Digest: ask.Digest("other", key)}, false},
 		"of another ask":     {Verdict{Decision: VerdictApprove, Digest: ask.Digest("run", AskKey(1, 0, 2))}, false},

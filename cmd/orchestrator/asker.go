@@ -99,6 +99,16 @@ func (a *asker) run(ctx context.Context) {
 
 // ask asks one question until it is settled, here or elsewhere. false: there is nobody to ask.
 func (a *asker) ask(ctx context.Context, q question) bool {
+	for typed := true; typed; { // what was typed before the question is no answer to it
+		select {
+		case _, ok := <-a.lines:
+			if !ok {
+				return false
+			}
+		default:
+			typed = false
+		}
+	}
 	a.prompt(q)
 	for {
 		select {
@@ -164,9 +174,9 @@ func (a *asker) answer(ctx context.Context, q question, line string) bool {
 		Question: schema.Ask{ExpiresMS: q.ask.ExpiresMS},
 	}
 	switch err := a.bus.Decide(ctx, seen, v); {
-	case err == nil, errors.Is(err, bus.ErrDecided):
+	case err == nil:
 		return true
-	case errors.Is(err, bus.ErrExpired), errors.Is(err, bus.ErrRunClosed):
+	case errors.Is(err, bus.ErrDecided), errors.Is(err, bus.ErrExpired), errors.Is(err, bus.ErrRunClosed):
 		fmt.Fprintf(a.out, "  %v\n", err)
 		return true
 	default:

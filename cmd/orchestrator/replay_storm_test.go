@@ -40,7 +40,7 @@ func TestReplayInAStorm(t *testing.T) {
 	}
 	if *stormLong {
 		s = storm{
-			files: []string{data(t, "airline.jsonl"), data(t, "parallel.jsonl")}, parallel: 4, delay: "200-600ms",
+			files: []string{data(t, "airline.jsonl"), data(t, "parallel.jsonl")}, parallel: 4, delay: "50-150ms",
 			killWorker: 300 * time.Millisecond, killPlayer: 15 * time.Second, killServer: 20 * time.Second,
 		}
 	}
@@ -147,7 +147,7 @@ func (g *gale) killMock() {
 func (g *gale) check() {
 	last := g.player.Wait()
 	g.Logf("killed: %+v; %s", g.killed, lastLine(last.Stdout))
-	if g.killed.workers == 0 || g.killed.players == 0 || g.killed.servers < 2 {
+	if g.killed.workers < 10 || g.killed.players < 2 || g.killed.servers < 2 {
 		g.Error("the storm was too short")
 	}
 	g.player = g.play()

@@ -12,7 +12,7 @@ import (
 // findKey returns the first of the keys that the object has at its top.
 func findKey(object schema.JSONText, keys []string) (string, bool) {
 	for k := range topFields(string(object)) {
-		if slices.Contains(keys, k) {
+		if slices.ContainsFunc(keys, func(bound string) bool { return strings.EqualFold(bound, k) }) {
 			return k, true
 		}
 	}

@@ -21,7 +21,10 @@ func (r *Run) Messages() []schema.Message {
 
 // Prompt returns Messages, and the number of the last say among them. The rounds that were complete the last time are
 // not put together again.
-func (r *Run) Prompt() (msgs []schema.Message, said int) {
+func (r *Run) Prompt() (msgs []schema.Message, said int) { return r.PromptUpTo(r.Says()) }
+
+// PromptUpTo is Prompt without the messages behind number k that no turn has seen.
+func (r *Run) PromptUpTo(k int) (msgs []schema.Message, said int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f := r.newest(); r.done.run == nil || r.done.fold != f {
@@ -32,7 +35,7 @@ func (r *Run) Prompt() (msgs []schema.Message, said int) {
 	b.msgs = slices.Clip(b.msgs) // what follows is not part of the rounds
 	b.seen = maps.Clone(b.seen)
 	if whole {
-		b.sayUpTo(r.says)
+		b.sayUpTo(k)
 	}
 	return b.msgs, b.said
 }

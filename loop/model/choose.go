@@ -37,7 +37,7 @@ func Choose(tools []schema.Tool, max int) (shown, rest []schema.Tool) {
 }
 
 func foreign(t *schema.Tool) int {
-	if t.Source == "" {
+	if t.Source == "" || t.Source == schema.SourceSubagent {
 		return 0
 	}
 	return 1

@@ -1,0 +1,75 @@
+package loop
+
+import (
+	"time"
+
+	"github.com/jetcrew/jetcrew/schema"
+)
+
+// wait notes that call i waits for the verdict on question k.
+func (q *questions) wait(i, k int, ask *schema.Ask) {
+	if q.waiting[i] == k {
+		return
+	}
+	q.waiting[i] = k
+	q.x.emit(Event{Type: EventApprovalRequested, Turn: q.turn.N, Call: q.info(i), Approval: q.approval(i, k, ask)})
+	q.due.Reset(time.Until(q.expiry()))
+}
+
+func (q *questions) info(i int) *CallInfo {
+	c := &q.turn.Calls[i]
+	return &CallInfo{Index: i, Label: c.Label, Tool: c.Tool, Queue: c.Queue, Args: c.Args}
+}
+
+func (q *questions) approval(i, k int, ask *schema.Ask) *ApprovalInfo {
+	key := schema.AskKey(q.turn.N, i, k)
+	return &ApprovalInfo{Ask: k, Digest: ask.Digest(q.x.id, key), Rule: ask.Rule, Why: ask.Text, Edited: ask.Edited, ExpiresMS: ask.ExpiresMS}
+}
+
+// look reads the verdicts that nobody has told of. Whoever answers may not have the newest: the next look will.
+func (q *questions) look() error { return q.x.read(q.x.ctx, 0, schema.KindVerdict) }
+
+// expiry returns when the next question expires.
+func (q *questions) expiry() time.Time {
+	var at time.Time
+	for i, k := range q.waiting {
+		ask, last := q.x.state.Ask(q.turn.N, i)
+		if ask == nil || last != k {
+			continue
+		}
+		if t := time.UnixMilli(ask.ExpiresMS); at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	return at
+}
+
+// Channels that never are ready while nothing waits.
+func (q *questions) news() <-chan struct{} {
+	if len(q.waiting) == 0 {
+		return nil
+	}
+	return q.x.verdicts
+}
+
+func (q *questions) ticks() <-chan time.Time {
+	if len(q.waiting) == 0 {
+		return nil
+	}
+	return q.tick.C
+}
+
+func (q *questions) expired() <-chan time.Time {
+	if len(q.waiting) == 0 {
+		return nil
+	}
+	return q.due.C
+}
+
+// stops is ready when the run is stopped.
+func (q *questions) stops() <-chan struct{} {
+	if len(q.waiting) == 0 {
+		return nil
+	}
+	return q.x.stop.calls.Done()
+}
