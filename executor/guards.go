@@ -1,13 +1,10 @@
 package executor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
-	"strings"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -95,7 +92,7 @@ func (g *Guards) Authorize(ctx context.Context, call *schema.TurnCall) schema.De
 		}
 		asked = merge(asked, d)
 	}
-	if asked.Action == schema.ActionAsk && call.Decision.Action == schema.ActionAsk && covered(asked.Rule, call.Decision.Rule) {
+	if asked.Action == schema.ActionAsk && call.Decision.Action == schema.ActionAsk && schema.RulesCovered(asked.Rule, call.Decision.Rule) {
 		asked.Rule = call.Decision.Rule
 	}
 	return asked
@@ -167,32 +164,11 @@ func merge(a, b schema.Decision) schema.Decision {
 	case stops(b):
 		return b
 	case a.Action == schema.ActionAsk && b.Action == schema.ActionAsk:
-		a.Rule, a.Text = join(a.Rule, betweenRules, b.Rule), join(a.Text, "; ", b.Text)
-		return a
+		return schema.JoinAsks(a, b)
 	case a.Action == schema.ActionAsk || b.Action == "":
 		return a
 	}
 	return b
-}
-
-const betweenRules = ", "
-
-func join(a, between, b string) string {
-	if a == "" || b == "" || a == b {
-		return cmp.Or(a, b)
-	}
-	return a + between + b
-}
-
-// covered tells whether every rule of a question is one of the question before.
-func covered(rules, before string) bool {
-	known := strings.Split(before, betweenRules)
-	for rule := range strings.SplitSeq(rules, betweenRules) {
-		if !slices.Contains(known, rule) {
-			return false
-		}
-	}
-	return true
 }
 
 // canonicalArgs brings arguments that differ from before into the form that all readers expect.

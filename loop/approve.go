@@ -206,7 +206,7 @@ func (q *questions) weigh(i, k int, ask *schema.Ask, v *schema.Verdict) (done bo
 	case c.Digest != ask.Schema:
 		d = schema.Decision{Action: schema.ActionAsk, Rule: ask.Rule, Text: "the tool has changed since it was asked about"}
 		return q.again(i, k, c, d)
-	case d.Action == schema.ActionAsk && !covers(ask.Rule, d.Rule):
+	case d.Action == schema.ActionAsk && !schema.RulesCovered(d.Rule, ask.Rule):
 		return q.again(i, k, c, d)
 	}
 	q.settle(i, fate{args: c.Args, digest: c.Digest})

@@ -29,7 +29,10 @@ func (x *exchange) authorise(c *schema.TurnCall) schema.Decision {
 		switch got.Action {
 		case "", schema.ActionAllow:
 		case schema.ActionAsk:
-			d = join(d, got)
+			if d.Action == schema.ActionAsk {
+				got = schema.JoinAsks(d, got)
+			}
+			d = got
 		default:
 			return got
 		}

@@ -92,7 +92,7 @@ func (x *exchange) handoffStatus(c *schema.TurnCall, r *schema.Result) string {
 			instead = g.HandoffOf(s).OnDenied
 		}
 	}
-	if instead == schema.HandoffFallback {
+	if instead == schema.HandoffFallback && schema.HasFallback(r.Output) {
 		return HandoffFallback
 	}
 	return status

@@ -249,8 +249,11 @@ func TestHandoffEvents(t *testing.T) {
 	), looptest.Text("done"))
 	for _, id := range []string{"anna", "dora"} {
 		r.bus.Tool(schema.Tool{Name: id, Queue: schema.QueueAgents}, func(_ context.Context, c *schema.Call) (string, error) {
-			if strings.Contains(string(c.Args), "fail") || id == "dora" {
+			switch {
+			case id == "dora":
 				return "", broken
+			case strings.Contains(string(c.Args), "fail"): // as the sub-agent's orchestrator writes it
+				return "", errors.New(schema.WithFallback(broken.Error(), "guess"))
 			}
 			return "fine", nil
 		})

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/sourcegraph/conc/panics"
@@ -138,7 +136,10 @@ func (x *exchange) askGuards(c *schema.TurnCall, tool *schema.Tool) {
 				c.Decision.Rule = d.Rule
 			}
 		case schema.ActionAsk:
-			c.Decision = join(c.Decision, d)
+			if c.Decision.Action == schema.ActionAsk {
+				d = schema.JoinAsks(c.Decision, d)
+			}
+			c.Decision = d
 		default:
 			c.Decision = d
 			return
@@ -158,31 +159,6 @@ func (x *exchange) askGuards(c *schema.TurnCall, tool *schema.Tool) {
 	if d, ok := x.permitted(c); !ok {
 		c.Decision = d
 	}
-}
-
-// join makes one question of two, a person answers for all rules that ask.
-func join(a, b schema.Decision) schema.Decision {
-	if a.Action != schema.ActionAsk {
-		return b
-	}
-	if b.Rule != "" && !covers(a.Rule, b.Rule) {
-		a.Rule = strings.TrimPrefix(a.Rule+", "+b.Rule, ", ")
-	}
-	if b.Text != "" && !strings.Contains(a.Text, b.Text) {
-		a.Text = strings.TrimPrefix(a.Text+"; "+b.Text, "; ")
-	}
-	return a
-}
-
-// covers tells whether all rules that ask now are among those that were asked for; rules stand in a list with commas.
-func covers(asked, now string) bool {
-	were := strings.Split(asked, ", ")
-	for rule := range strings.SplitSeq(now, ", ") {
-		if !slices.Contains(were, rule) {
-			return false
-		}
-	}
-	return true
 }
 
 // permitted tells whether the authority of the run's principal allows the call; if not, d is the denial.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // handoffDepth is the default of Handoff.MaxDepth.
@@ -69,8 +70,13 @@ func WithFallback(why, fallback string) string {
 	if fallback == "" {
 		return why
 	}
-	return why + ". Fallback instead of the sub-agent's answer: " + fallback
+	return why + fallbackMark + fallback
 }
+
+const fallbackMark = ". Fallback instead of the sub-agent's answer: "
+
+// HasFallback tells whether a fallback stands in a text, as WithFallback puts it there.
+func HasFallback(text string) bool { return strings.Contains(text, fallbackMark) }
 
 // Handed is the output of a sub-agent's call, a JSON object.
 type Handed struct {

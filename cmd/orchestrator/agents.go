@@ -94,7 +94,7 @@ type desk struct {
 	agent    *loop.Agent
 	record   recorder
 	acts     schema.Principal // on whose behalf
-	helpers  *helpers         // nil: nobody else is served here
+	also     *alongside       // nil: nobody else is served here
 	asker    *asker           // nil: nobody sits at the terminal
 	idle     bool             // nothing was left to do in it
 	opened   string           // id of the run
@@ -126,7 +126,7 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 		model, err = f.find(ctx, d)
 	}
 	if err == nil && len(f.Also) > 0 {
-		d.helpers, err = also.serve(app, d.session)
+		d.also, err = also.serve(app, d.session)
 	}
 	if err == nil {
 		err = d.employ(ctx, app, model)
@@ -219,8 +219,8 @@ func (f *agentFlags) atTerminal(app *cli.App) bool {
 // close ends the view and the session.
 func (d *desk) close() {
 	d.view.Close()
-	if d.helpers != nil {
-		d.helpers.end()
+	if d.also != nil {
+		d.also.end()
 	}
 	if d.session != nil {
 		d.session.Close()

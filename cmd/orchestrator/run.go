@@ -65,8 +65,8 @@ func (f *agentFlags) sayParked(app *cli.App, d *desk, err error) {
 	case f.URL == "" && f.Data == "":
 		fmt.Fprintf(app.Err, "%s: the run is gone with the temporary server; --data DIR would have kept it\n", app.Program)
 	default:
-		if d.helpers != nil {
-			d.helpers.end() // or it would take the run
+		if d.also != nil {
+			d.also.end() // or it would take the run
 		}
 		if werr := d.session.Bus.Wake(d.opened); werr != nil { // an orchestrator that serves may go on with it
 			app.Log.Warn("run not handed over", "error", werr)

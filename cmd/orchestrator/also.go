@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	helperSlots = 16               // runs of helpers at once
-	helperDrain = 10 * time.Second // for their calls to settle before their runs are left
+	alsoSlots = 16               // runs of them at once
+	alsoDrain = 10 * time.Second // for their calls to settle before their runs are left
 )
 
-// helpers are agents that a command serves while another one works, so that it can hand tasks to them.
-type helpers struct {
+// alongside is the agents that a command serves while another one works, so that it can hand tasks to them.
+type alongside struct {
 	leave context.CancelFunc
 	done  sync.WaitGroup
 }
 
 // serve works on runs of the agents until end is called.
-func (s *staff) serve(app *cli.App, at *session.Session) (*helpers, error) {
+func (s *staff) serve(app *cli.App, at *session.Session) (*alongside, error) {
 	s.bus = at.Bus
 	host, err := loop.NewHost(loop.HostConfig{
 		Config: loop.Config{Bus: at.Bus, Instance: at.Bus.Instance(), Logger: app.Log}, Find: s.find, Govern: govern, Equip: s.equip,
@@ -32,9 +32,9 @@ func (s *staff) serve(app *cli.App, at *session.Session) (*helpers, error) {
 		return nil, err
 	}
 	ctx, leave := context.WithCancel(context.Background())
-	h := &helpers{leave: leave}
+	h := &alongside{leave: leave}
 	h.done.Go(func() {
-		err := at.Bus.Host(ctx, bus.Hosting{Slots: helperSlots, Host: host, Agents: s.tools(), Drain: helperDrain})
+		err := at.Bus.Host(ctx, bus.Hosting{Slots: alsoSlots, Host: host, Agents: s.tools(), Drain: alsoDrain})
 		if err != nil {
 			app.Log.Error("agents are not served any more", "error", err)
 		}
@@ -43,7 +43,7 @@ func (s *staff) serve(app *cli.App, at *session.Session) (*helpers, error) {
 }
 
 // end hands back the runs that are not finished.
-func (h *helpers) end() {
+func (h *alongside) end() {
 	h.leave()
 	h.done.Wait()
 }
