@@ -62,7 +62,7 @@ func (a *Agent) Start(ctx context.Context, run string) (*Run, error) {
 		return nil, fmt.Errorf("start run %s: %w", run, context.Cause(ctx))
 	}
 	r := newRun(a, run)
-	r.events.sink, r.events.run = a.cfg.Events, run
+	r.events.sink, r.events.log, r.events.run = a.cfg.Events, a.cfg.Logger, run
 	if err := r.open(ctx); err != nil {
 		tracing.End(r.span, err)
 		return nil, fmt.Errorf("start run %s: %w", run, err)

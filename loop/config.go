@@ -31,7 +31,7 @@ type Config struct {
 	Hooks        Hooks            // around prompts and model requests
 	Listener     Listener         // hears of tool calls; nil: nobody does
 	Chain        string           // names the guards and hooks that are code, such as a version; only a process with the same one goes on with a run
-	Events       func(Event)      // gets the runs' events, see Event; nil: nobody listens
+	Events       func(Event)      // gets the runs' events, see Event; one that panics misses that event; nil: nobody listens
 	Principal    schema.Principal // on whose behalf the runs act, and what it may do; required, of a Host by each run's message
 	Instance     string           // id of this process; default: that of Bus, or a fresh id
 	Logger       *slog.Logger     // default: nothing is logged

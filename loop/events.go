@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -111,6 +113,7 @@ type emitter struct {
 	mu   sync.Mutex
 	run  string
 	sink func(Event)
+	log  *slog.Logger
 	seq  uint64
 }
 
@@ -126,6 +129,16 @@ func (e *emitter) emit(ev Event) {
 func (e *emitter) send(ev Event) {
 	e.seq++
 	ev.Run, ev.Seq, ev.Time = e.run, e.seq, time.Now()
+	e.tell(ev)
+}
+
+// tell hands an event to the sink. One that panics has not seen it; the run goes on.
+func (e *emitter) tell(ev Event) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.Error("the receiver of events panicked", "run", ev.Run, "event", ev.Type, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
 	e.sink(ev)
 }
 

@@ -3,7 +3,7 @@ package loop_test
 import (
 	"encoding/json"
 	"os"
-	"strings"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,20 +13,30 @@ import (
 	"github.com/jetcrew/jetcrew/loop/model"
 )
 
-// TestEventsAreDocumented: every type stands in the table of docs/events.md.
+// TestEventsAreDocumented: every type and every reason that the source has stands in a table of docs/events.md.
 func TestEventsAreDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../docs/events.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, typ := range []loop.EventType{
-		loop.EventRunStart, loop.EventStepStart, loop.EventCompactionStart, loop.EventCompactionEnd, loop.EventModelRequest, loop.EventModelRetry, loop.EventModelDelta, loop.EventModelResponse,
-		loop.EventToolCall, loop.EventToolProgress, loop.EventToolSettled, loop.EventToolResult, loop.EventStepEnd, loop.EventFinalOutput,
-		loop.EventError, loop.EventRunEnd,
+	for file, declared := range map[string]*regexp.Regexp{
+		"events.go":          regexp.MustCompile(`(?m)^\tEvent\w+ +EventType = "(\w+)"`),
+		"../schema/facts.go": regexp.MustCompile(`(?m)^\tReason\w+ +Reason = "(\w+)"`),
 	} {
-		if !strings.Contains(string(doc), "| `"+string(typ)+"` |") {
-			t.Errorf("%s is not documented", typ)
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := declared.FindAllSubmatch(src, -1)
+		if len(all) < 10 {
+			t.Errorf("%s: only %d names were found", file, len(all))
+		}
+		for _, m := range all {
+			name := regexp.QuoteMeta("`" + string(m[1]) + "`")
+			if !regexp.MustCompile(`(?m)^\|[^|\n]*` + name + `[^|\n]*\|`).Match(doc) {
+				t.Errorf("%s is not documented", m[1])
+			}
 		}
 	}
 }
@@ -59,5 +69,26 @@ func TestEventsAsJSON(t *testing.T) {
 		if diff := cmp.Diff(ev, back); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// TestEventsReceiverPanics: who only listens does not keep a run from going on.
+func TestEventsReceiverPanics(t *testing.T) {
+	t.Parallel()
+	r := newRig(calls("ok", "nobody"), looptest.Text("done"))
+	heard := 0
+	r.cfg.Events = func(loop.Event) {
+		heard++
+		panic("deaf")
+	}
+	run := r.start(t)
+	if answer, err := run.Say(t.Context(), "go"); err != nil || answer.Text != "done" {
+		t.Errorf("answer %+v, %v", answer, err)
+	}
+	if err := run.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if heard < 10 {
+		t.Errorf("only %d events were told", heard)
 	}
 }

@@ -120,7 +120,7 @@ func (x *exchange) hookRequest(ctx context.Context, req *model.Request) (err err
 	return nil
 }
 
-// listen tells the listener that a call starts, and returns what tells it of the result.
+// listen tells the listener that a call starts, and returns what tells it of the result. It gets copies: it only observes.
 func (x *exchange) listen(ctx context.Context, call *schema.Call) func(schema.Result) {
 	l := x.agent.cfg.Listener
 	if l == nil {
@@ -135,6 +135,13 @@ func (x *exchange) listen(ctx context.Context, call *schema.Call) func(schema.Re
 	}
 	ctx = context.WithoutCancel(ctx)
 	began := time.Now()
-	observe(func() { l.Start(ctx, call) })
-	return func(r schema.Result) { observe(func() { l.Complete(ctx, call, r, time.Since(began)) }) }
+	first, second := *call, *call
+	observe(func() { l.Start(ctx, &first) })
+	return func(r schema.Result) {
+		if r.Error != nil {
+			e := *r.Error
+			r.Error = &e
+		}
+		observe(func() { l.Complete(ctx, &second, r, time.Since(began)) })
+	}
 }

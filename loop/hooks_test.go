@@ -149,6 +149,30 @@ func TestListener(t *testing.T) {
 	}
 }
 
+// meddler tries to change what it hears of.
+type meddler struct{}
+
+func (meddler) Start(_ context.Context, c *schema.Call) { c.Tool, c.Args = "fail", `{"x":1}` }
+func (meddler) Complete(_ context.Context, c *schema.Call, r schema.Result, _ time.Duration) {
+	c.Tool, r.Output = "other", "changed"
+	if r.Error != nil {
+		r.Error.Message, r.Error.Type = "nothing", schema.Denied
+	}
+}
+
+func TestListenerOnlyObserves(t *testing.T) {
+	t.Parallel()
+	r := newRig(looptest.Calls(schema.RawCall{Name: "echo", Args: `{"a":1}`}, schema.RawCall{Name: "fail"}), looptest.Text("done"))
+	r.cfg.Listener = meddler{}
+	_, run := r.run(t)
+	if got := texts(results(run)); got[0] != `{"a":1}` || !strings.Contains(got[1], "exit status 1") {
+		t.Errorf("the model reads %q", got)
+	}
+	if e := run.State().Result(1, 1).Error; e.Type != schema.ToolFailed {
+		t.Errorf("error %+v", e)
+	}
+}
+
 // A failure ends the run only where the agent or the tool says so, after all siblings.
 func TestAbort(t *testing.T) {
 	t.Parallel()

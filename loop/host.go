@@ -185,7 +185,7 @@ func (r *Run) seize(ctx context.Context, m schema.RunMessage) (schema.Taken, err
 	if r.span == nil {
 		_, r.span = r.startSpan(tracing.FromTraceMap(ctx, r.state.Open().Trace), &r.agent.cfg.Agent)
 	}
-	r.events.sink, r.events.run = r.agent.cfg.Events, r.id
+	r.events.sink, r.events.log, r.events.run = r.agent.cfg.Events, r.agent.cfg.Logger, r.id
 	r.events.emit(Event{Type: EventRunStart})
 	taken, err := r.survey(ctx, m.Seq)
 	if err != nil {

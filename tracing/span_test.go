@@ -183,6 +183,26 @@ func TestSpansCarryTheAgreedAttributes(t *testing.T) {
 	}
 }
 
+// TestHandoffsAreMarked: the span of a sub-agent's call says whose task it is, and how that ended.
+func TestHandoffsAreMarked(t *testing.T) {
+	t.Parallel()
+	ctx, root := StartAgent(context.Background(), Agent{ID: "a"})
+	_, tool := StartTool(ctx, Tool{Name: "subagent_b", Label: "call_1"})
+	SetHandoff(tool, Handoff{ID: "handoff:call_1", Subagent: "b", Depth: 1})
+	SetHandoff(tool, Handoff{Status: "completed", Attempts: 2})
+	End(tool, nil)
+	End(root, nil)
+	got := values(named(t, spansOf(root.SpanContext().TraceID()), "execute_tool subagent_b").Attributes)
+	for key, want := range map[string]string{
+		"jetcrew.handoff.id": "handoff:call_1", "jetcrew.handoff.subagent": "b", "jetcrew.handoff.depth": "1", "jetcrew.handoff.status": "completed",
+		"jetcrew.handoff.attempts": "2",
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %q, want %q", key, got[key], want)
+		}
+	}
+}
+
 type typedError struct{}
 
 func (typedError) Error() string     { return "slow down" }

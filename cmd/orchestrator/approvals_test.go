@@ -86,7 +86,7 @@ func TestGovernedExample(t *testing.T) {
 	if _, err := os.Stat(note); err == nil {
 		t.Error("the call ran before anybody approved it")
 	}
-	wantInOrder(t, g.run("approvals", "show", a.Run, "2.0").Stdout, "clerk", "files/write_file", "note.txt", a.Digest)
+	wantInOrder(t, g.run("approvals", "show", a.Run, "2.0").Stdout, "clerk", "files/write_file", "note.txt", "bound", "author", a.Digest)
 	wantCode(t, g.run("approvals", "approve", a.Run, "2.0", "--as", "ada"), 0)
 	r = g.run("approvals", "deny", a.Run, "2.0")
 	wantCode(t, r, 1)

@@ -48,9 +48,9 @@ func TestDocumentsQuoteTheExamples(t *testing.T) {
 // TestDocumentsNameCommandsThatExist tries every command line of the documents as far as its flags.
 func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	t.Parallel()
-	command := regexp.MustCompile("(?m)(?:^|[ `])orchestrator (run|chat|serve|demo|tools list|tools call|runs [a-z]+|replay|init)((?: -{1,2}[a-z]+)*)")
+	command := regexp.MustCompile("(?m)(?:^|[ `])orchestrator (run|chat|serve|demo|tools list|tools call|runs [a-z]+|approvals [a-z]+|dead [a-z]+|audit|check|explain|replay|init)((?: -{1,2}[a-z]+)*)")
 	tried := map[string]bool{}
-	for _, doc := range []string{readDoc(t, "README.md"), readDoc(t, "docs", "react.md"), readDoc(t, "docs", "serve.md")} {
+	for _, doc := range []string{readDoc(t, "README.md"), readDoc(t, "docs", "react.md"), readDoc(t, "docs", "serve.md"), readDoc(t, "docs", "governance.md"), readDoc(t, "docs", "debugging.md"), readDoc(t, "docs", "audit.md")} {
 		for _, m := range command.FindAllStringSubmatch(doc, -1) {
 			line := m[1] + m[2]
 			if tried[line] {

@@ -135,6 +135,9 @@ func boundKeys(bind schema.JSONText) []string {
 func limitLines(spec *schema.AgentSpec, g *schema.Governance) []string {
 	l := spec.Limits
 	lines := []string{fmt.Sprintf("an exchange: %s, %s, %s", bound(int64(l.MaxSteps), "steps"), lasting(l.WallClockMS), bound(l.MaxTokens, "tokens"))}
+	if l.MaxCost > 0 {
+		lines = append(lines, fmt.Sprintf("the whole run, with all runs below it: up to %v US dollars", l.MaxCost))
+	}
 	at := "one after another"
 	if spec.Parallel.Calls {
 		at = "all at the same time"

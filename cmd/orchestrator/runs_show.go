@@ -179,7 +179,7 @@ func (r *shownRun) apply(f schema.Fact) {
 		if c, ok := decoded[schema.Close](f); ok {
 			r.State, r.ClosedMS = c.State, f.Time.UnixMilli()
 		}
-	case schema.KindBegin, schema.KindBack, schema.KindResult, schema.KindView:
+	case schema.KindAsk, schema.KindVerdict, schema.KindBegin, schema.KindBack, schema.KindResult, schema.KindView:
 		if r.Kind == schema.RunCall && r.Calls == nil { // its call is in no turn
 			r.Calls = []*shownCall{{Turn: f.Key.N, Index: f.Key.I, Call: schema.TurnCall{Queue: f.Key.Queue}}}
 		}

@@ -14,14 +14,34 @@ type shownCall struct {
 	Turn   int             `json:"turn"`
 	Index  int             `json:"index"`
 	Call   schema.TurnCall `json:"call"`
+	Asks   []shownAsk      `json:"asks,omitempty"`   // what a person is asked about it
 	Begins []schema.Begin  `json:"begins,omitempty"` // starts of a run-once call: at most one
 	Backs  []schema.Back   `json:"backs,omitempty"`  // deliveries given back without a start
 	Result *schema.Result  `json:"result,omitempty"` // absent: the call is open
 	View   *string         `json:"view,omitempty"`   // what the memory shows instead of the output
 }
 
+// shownAsk is a question about a call, and its answer.
+type shownAsk struct {
+	N       int             `json:"n"`
+	Ask     schema.Ask      `json:"ask"`
+	Verdict *schema.Verdict `json:"verdict,omitempty"` // absent: it is open
+}
+
 func (c *shownCall) apply(f schema.Fact) {
 	switch f.Key.Kind {
+	case schema.KindAsk:
+		if a, ok := decoded[schema.Ask](f); ok {
+			c.Asks = append(c.Asks, shownAsk{N: f.Key.K, Ask: a})
+		}
+	case schema.KindVerdict:
+		if v, ok := decoded[schema.Verdict](f); ok {
+			for i := range c.Asks {
+				if c.Asks[i].N == f.Key.K {
+					c.Asks[i].Verdict = &v
+				}
+			}
+		}
 	case schema.KindBegin:
 		if b, ok := decoded[schema.Begin](f); ok {
 			c.Begins = append(c.Begins, b)
@@ -77,6 +97,9 @@ func (c *shownCall) lines() []string {
 	} else {
 		c.decided(say)
 	}
+	for _, a := range c.Asks {
+		a.say(say)
+	}
 	for _, b := range c.Backs {
 		say("back", "by %s: %s", word(b.Instance), word(b.Reason))
 	}
@@ -98,6 +121,34 @@ func (c *shownCall) lines() []string {
 	return lines
 }
 
+// say says what was asked and what came of it.
+func (a *shownAsk) say(say func(name, format string, args ...any)) {
+	say("asked", "a person, until %s: %s", clock(a.Ask.ExpiresMS), word(strings.TrimSpace(a.Ask.Rule+" "+a.Ask.Text)))
+	if a.Ask.Edited != "" {
+		say("", "(with other arguments: %s)", view.Clean(string(a.Ask.Edited)))
+	}
+	v := a.Verdict
+	if v == nil {
+		return
+	}
+	line := v.Decision
+	if v.By != "" {
+		line += " by " + v.By
+	}
+	if v.Why != "" {
+		line += ": " + v.Why
+	}
+	say("verdict", "%s", word(line))
+	if v.Args != "" {
+		say("", "(with other arguments: %s)", view.Clean(string(v.Args)))
+	}
+}
+
+// waits tells whether nobody has answered the last question.
+func (c *shownCall) waits() bool {
+	return len(c.Asks) > 0 && c.Asks[len(c.Asks)-1].Verdict == nil
+}
+
 // decided says what the turn has of the call.
 func (c *shownCall) decided(say func(name, format string, args ...any)) {
 	once := "run-once"
@@ -107,7 +158,7 @@ func (c *shownCall) decided(say func(name, format string, args ...any)) {
 	say("call", "%d.%d, %s by the model", c.Turn, c.Index, word(c.Call.Label))
 	say("tool", "%s, %s, queue %s", word(c.Call.Tool), once, c.Call.Queue)
 	if c.Call.Raw != "" {
-		say("asked", "%s", view.Clean(c.Call.Raw))
+		say("raw", "%s", view.Clean(c.Call.Raw))
 	}
 	for _, note := range c.Call.Notes {
 		say("wrapped", "%s", view.Clean(note))
@@ -130,7 +181,11 @@ func (c *shownCall) reached() string {
 		return "perhaps: it began, and its worker did not say how it went on"
 	case c.Call.Tool == "" && r != nil:
 		return "nobody says"
-	case c.Call.Tool != "" && c.Call.Decision.Action != schema.ActionAllow:
+	case c.waits() && r == nil:
+		return "not yet: a person is asked"
+	case c.Call.Decision.Action == schema.ActionAsk && r != nil && r.Error != nil && r.Error.Type == schema.Denied:
+		return "no: it was refused"
+	case c.Call.Tool != "" && c.Call.Decision.Action != schema.ActionAllow && c.Call.Decision.Action != schema.ActionAsk:
 		return "no: it was decided before"
 	case r != nil && !c.Call.Idempotent:
 		return "no: it has no begin"

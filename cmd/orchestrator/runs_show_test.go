@@ -25,11 +25,14 @@ func TestRunsShow(t *testing.T) {
 		}
 	}
 	allow := schema.Decision{Action: schema.ActionAllow}
+	ask := schema.Decision{Action: schema.ActionAsk, Rule: "mails", Text: "it cannot be taken back"}
 	calls := []schema.TurnCall{
 		{Label: "a", Tool: "send\x1b[2J", Args: `{"to":"x"}`, Raw: `"{\"to\":\"x\"}"`, Notes: []string{"arguments unwrapped"}, Queue: "mail", Decision: allow},
 		{Label: "b", Tool: "read", Args: `{}`, Queue: schema.QueueNone, Decision: schema.Decision{Action: schema.ActionInvalid, Rule: "schema", Type: schema.InvalidArguments, Text: "missing path"}},
 		{Label: "c", Tool: "send", Args: `{}`, Queue: "mail", Decision: allow},
 		{Label: "d", Tool: "read", Args: `{}`, Queue: "files", Idempotent: true, Decision: allow},
+		{Label: "e", Tool: "send", Args: `{}`, Queue: "mail", Decision: ask},
+		{Label: "f", Tool: "send", Args: `{}`, Queue: "mail", Decision: ask},
 	}
 	put(schema.OpenKey(), &schema.Open{Kind: schema.RunAgent, Agent: &schema.AgentSpec{ID: "helper"}})
 	put(schema.CtlKey(1), &schema.Ctl{Act: schema.CtlOwn, Instance: "o-1", Seq: 3})
@@ -43,6 +46,12 @@ func TestRunsShow(t *testing.T) {
 	bad := (&schema.Call{Run: "r-1", Turn: 1, Index: 1, Tool: "read"}).Fail(schema.InvalidArguments, "missing path")
 	put(schema.ResultKey(1, 1, schema.QueueNone), &bad)
 	put(schema.BeginKey(1, 2, "mail"), &schema.Begin{Instance: "w-3", Delivery: 1, Seq: 9})
+	for i := range 2 {
+		put(schema.AskKey(1, 4+i, 1), schema.NewAsk(&calls[4+i], ask, ""))
+	}
+	put(schema.VerdictKey(1, 5, 1), &schema.Verdict{Decision: schema.VerdictDeny, By: "ada", Why: "not today"})
+	refused, _ := schema.Decision{Action: schema.ActionDeny, Text: "not today"}.Outcome(&schema.Call{Run: "r-1", Turn: 1, Index: 5, Tool: "send"})
+	put(schema.ResultKey(1, 5, "mail"), &refused)
 	show := func(code int, args ...string) string {
 		t.Helper()
 		r := orchestrator(t, append([]string{"runs", "show", "r-1", "--nats", url}, args...)...)
@@ -54,16 +63,18 @@ func TestRunsShow(t *testing.T) {
 	}
 	wantInOrder(t, show(0), "agent    helper", "state    open", "ctl.1    own o-1",
 		"1.0", "mail", "allow", "ok", "w-2", "2", "250 ms", "1.1", "invalid", "InvalidArguments", "1.2", "open", "1.3",
-		"say.1", "user: go", "turn.1", "4 calls, m-1, 70 tokens in and 5 out, after", ": let me see")
+		"say.1", "user: go", "turn.1", "6 calls, m-1, 70 tokens in and 5 out, after", ": let me see")
 	wantInOrder(t, show(0, "--call", "1.0"),
 		"run-once, queue mail", "arguments unwrapped", "decided    allow", "by w-1: shutting down", "by w-2, delivery 2 of message 7", "yes: w-2 ran it in delivery 2", "memory     withheld")
 	wantInOrder(t, show(0, "--call", "1.1"), "decided    invalid schema InvalidArguments missing path", "no: it was decided before", "TOOL_ERROR")
 	wantInOrder(t, show(0, "--call", "1.2"), "perhaps: it began", "outcome    open")
 	wantInOrder(t, show(0, "--call", "1.3"), "not yet")
+	wantInOrder(t, show(0, "--call", "1.4"), "decided    ask mails", "asked      a person, until", "mails it cannot be taken back", "not yet: a person is asked", "outcome    open")
+	wantInOrder(t, show(0, "--call", "1.5"), "asked      a person", "verdict    deny by ada: not today", "no: it was refused", "outcome    Denied", "DENIED: not today")
 	wantInOrder(t, show(1, "--call", "2.0"), "run r-1 has no call 2.0")
 	wantInOrder(t, show(2, "--call", "first"), "want TURN.INDEX such as 1.0")
 	var run shownRun
-	if err := json.Unmarshal([]byte(show(0, "--json")), &run); err != nil || len(run.Calls) != 4 || run.Calls[0].Result.Output != "token=secret" {
+	if err := json.Unmarshal([]byte(show(0, "--json")), &run); err != nil || len(run.Calls) != 6 || run.Calls[5].Asks[0].Verdict.By != "ada" || run.Calls[0].Result.Output != "token=secret" {
 		t.Errorf("%+v, %v", run, err)
 	}
 	put(schema.CtlKey(2), &schema.Ctl{Act: schema.CtlStop, Why: "enough"})

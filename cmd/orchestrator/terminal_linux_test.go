@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -206,4 +207,28 @@ func TestCtrlCOnATerminal(t *testing.T) {
 		t.Errorf("exit code %d, want 130", code)
 	}
 	wantInOrder(t, ansi.Strip(shown), "✗ 1.0 watch_files", "ending, what runs is cancelled", "interrupted")
+}
+
+// TestApprovalsOnATerminal: who sits there is asked, asked again after an answer that is none, and may answer with a word.
+func TestApprovalsOnATerminal(t *testing.T) {
+	t.Parallel()
+	for answer, wrote := range map[string]bool{"y": true, "n not this file": false} {
+		t.Run(answer, func(t *testing.T) {
+			t.Parallel()
+			g := newGoverned(t)
+			x := inTerminal(t, office{g.work}, nil, "run", "--nats", g.url, "-f", g.file("agent.yaml"), "--also", g.file("reviewer.yaml"), "Note what go.mod says.")
+			x.await("approve? 2.0 write_file", 1)
+			x.typeIn("perhaps\n")
+			x.await("approve? 2.0 write_file", 2)
+			x.typeIn(answer + "\n")
+			shown, code := x.wait()
+			if code != 0 {
+				t.Errorf("exit code %d:\n%s", code, shown)
+			}
+			_, err := os.Stat(filepath.Join(g.work, "note.txt"))
+			if (err == nil) != wrote || strings.Contains(shown, "DENIED: not this file") == wrote {
+				t.Errorf("the file: %v; shown:\n%s", err, shown)
+			}
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"math"
 	"regexp"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func (r *reader) agent(root ast.Node) schema.AgentSpec {
 	r.version(root, fields[fieldVersion])
 	spec.ID = r.id(root, fields[fieldID])
 	spec.Model, spec.Parallel = r.model(root, fields[fieldModel])
-	spec.Limits = r.limits(fields[fieldLimits])
+	spec.Limits = r.limits(fields[fieldLimits], spec.Model.Price)
 	spec.Compaction = r.session(fields[fieldSession])
 	r.govern(fields, &spec)
 	return spec
@@ -57,8 +58,8 @@ func (r *reader) id(root ast.Node, f field) string {
 	return id
 }
 
-// limits reads the limits of an exchange.
-func (r *reader) limits(f field) schema.Limits {
+// limits reads the limits of an exchange. price is that of the model.
+func (r *reader) limits(f field, price schema.Price) schema.Limits {
 	limits := schema.DefaultLimits()
 	if f.null() {
 		return limits
@@ -73,6 +74,10 @@ func (r *reader) limits(f field) schema.Limits {
 	if ms, ok := r.wallClock(fields[fieldWallClock]); ok {
 		limits.WallClockMS = ms
 	}
+	limits.MaxCost, _ = r.amount(fields[fieldMaxCost])
+	if limits.MaxCost > 0 && price == (schema.Price{}) {
+		r.fail(fields[fieldMaxCost].value, CodePriceRequired, "%s: what the model costs is not known; set price of model, in fields", fields[fieldMaxCost].name)
+	}
 	return limits
 }
 
@@ -84,6 +89,38 @@ func (r *reader) limit(f field) (int64, bool) {
 		return 0, false
 	}
 	return n, ok
+}
+
+// amount is a number, perhaps with a fraction, that is not negative.
+func (r *reader) amount(f field) (float64, bool) {
+	if f.null() {
+		return 0, false
+	}
+	x := math.NaN()
+	switch n := f.value.(type) {
+	case *ast.FloatNode:
+		x = n.Value
+	case *ast.IntegerNode:
+		x = whole(n)
+	default:
+		r.fail(f.value, CodeTypeNumber, "%s: want a number, got %s", f.name, describe(f.value))
+		return 0, false
+	}
+	if !(x >= 0 && x <= math.MaxFloat64) {
+		r.fail(f.value, CodeNumberRange, "%s: %s is negative or too large", f.name, short(f.value.GetToken().Value))
+		return 0, false
+	}
+	return x, true
+}
+
+func whole(n *ast.IntegerNode) float64 {
+	switch v := n.Value.(type) {
+	case int64:
+		return float64(v)
+	case uint64:
+		return float64(v)
+	}
+	return math.NaN()
 }
 
 // wallClock is a time that may be 0 for no limit, in milliseconds.

@@ -48,6 +48,7 @@ model:
     maxParallelToolCalls: 4
     toolCallTimeoutMillis: 60000
     contextWindow: 200000
+  price: {input: 2.50, output: 10}
 instructions: |
   Look before
   you answer.
@@ -56,6 +57,7 @@ limits:
   maxSteps: 7
   wallClock: 1m30s
   maxTokens: 100000
+  maxCost: 0.5
 session:
   compaction:
     strategy: window
@@ -65,10 +67,10 @@ session:
 	want := schema.AgentSpec{
 		ID: "code-reviewer", Name: "The Reviewer",
 		Model: schema.ModelSpec{Provider: "openai", Name: "org/gpt-4o", Options: `{"temperature":0.10,"seed":9007199254740993,` +
-			`"stop":["<end>","é"],"response_format":{"type":"json_object","1":[null,true,-1.5e3]}}`, ContextWindow: 200_000},
+			`"stop":["<end>","é"],"response_format":{"type":"json_object","1":[null,true,-1.5e3]}}`, ContextWindow: 200_000, Price: schema.Price{Input: 2.5, Output: 10}},
 		Instructions: "Look before\nyou answer.\n",
 		Tools:        []string{"read_file", "github_*", "shell/bash"},
-		Limits:       schema.Limits{MaxSteps: 7, WallClockMS: 90_000, MaxTokens: 100_000},
+		Limits:       schema.Limits{MaxSteps: 7, WallClockMS: 90_000, MaxTokens: 100_000, MaxCost: 0.5},
 		Parallel:     schema.Parallel{Calls: true, Max: 4, TimeoutMS: 60_000},
 		Compaction:   &schema.Compaction{Strategy: schema.CompactWindow, ContextRatio: 0.75, MaxTurns: 40, Preserve: 6},
 	}
@@ -103,21 +105,21 @@ func TestParseSpellings(t *testing.T) {
 	camel := parseOK(t, `
 version: jetcrew/v1
 id: a
-model: {provider: anthropic, model: m, options: {parallelToolCalls: true, maxParallelToolCalls: 2, toolCallTimeoutMillis: 3, contextWindow: 9000}}
-limits: {maxSteps: 0, wallClockMillis: 0, maxTokens: 5}
+model: {provider: anthropic, model: m, options: {parallelToolCalls: true, maxParallelToolCalls: 2, toolCallTimeoutMillis: 3, contextWindow: 9000}, price: {output: 1}}
+limits: {maxSteps: 0, wallClockMillis: 0, maxTokens: 5, maxCost: 2}
 session: {compaction: {strategy: summary, trigger: {contextRatio: 1, maxTurns: 3}}}
 `)
 	snake := parseOK(t, `
 version: jetcrew/v1
 id: a
-model: {provider: anthropic, model: m, options: {parallel_tool_calls: true, max_parallel_tool_calls: 2, tool_call_timeout_millis: 3, context_window: 9000}}
-limits: {max_steps: 0, wall_clock: 0s, max_tokens: 5}
+model: {provider: anthropic, model: m, options: {parallel_tool_calls: true, max_parallel_tool_calls: 2, tool_call_timeout_millis: 3, context_window: 9000}, price: {output: 1.0}}
+limits: {max_steps: 0, wall_clock: 0s, max_tokens: 5, max_cost: 2}
 session: {compaction: {strategy: summary, trigger: {context_ratio: 1.0, max_turns: 3}}}
 `)
 	if diff := cmp.Diff(camel, snake); diff != "" {
 		t.Errorf("camelCase and snake_case differ:\n%s", diff)
 	}
-	if want := (schema.Limits{MaxTokens: 5}); camel.Limits != want {
+	if want := (schema.Limits{MaxTokens: 5, MaxCost: 2}); camel.Limits != want {
 		t.Errorf("limits = %+v, want %+v", camel.Limits, want)
 	}
 }

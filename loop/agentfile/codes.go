@@ -22,6 +22,7 @@ const (
 	CodeTypeText     Code = "jetcrew.type.text"
 	CodeTypeBoolean  Code = "jetcrew.type.boolean"
 	CodeTypeInteger  Code = "jetcrew.type.integer"
+	CodeTypeNumber   Code = "jetcrew.type.number"
 	CodeTypeDuration Code = "jetcrew.type.duration"
 	CodeTypeJSON     Code = "jetcrew.type.json"
 
@@ -42,6 +43,7 @@ const (
 	CodeModelProvider      Code = "jetcrew.model.provider.required"
 	CodeProviderUnknown    Code = "jetcrew.model.provider.unknown"
 	CodeModelSelector      Code = "jetcrew.model.selector.required"
+	CodePriceRequired      Code = "jetcrew.limits.maxCost.priceRequired"
 
 	CodeVariableUnknown Code = "jetcrew.instructions.variable.unknown"
 	CodeVariableUnused  Code = "jetcrew.instructions.variable.unused"
@@ -72,6 +74,7 @@ const (
 	CodeRiskNotAsked      Code = "jetcrew.policy.risk.notAsked"
 	CodeEnvironmentNotSet Code = "jetcrew.policy.environment.notSet"
 	CodeScope             Code = "jetcrew.authority.scope.invalid"
+	CodeSpendNoPrice      Code = "jetcrew.authority.spend.noPrice"
 
 	CodeSubagentRequired   Code = "jetcrew.subagent.agent.required"
 	CodeSubagentInvalid    Code = "jetcrew.subagent.name.invalid"
@@ -118,6 +121,7 @@ func Codes() []Meaning {
 		{CodeTypeText, false, "a text is wanted"},
 		{CodeTypeBoolean, false, "true or false is wanted"},
 		{CodeTypeInteger, false, "a whole number is wanted"},
+		{CodeTypeNumber, false, "a number is wanted"},
 		{CodeTypeDuration, false, "a duration such as `90s` is wanted"},
 		{CodeTypeJSON, false, "a value that JSON has is wanted"},
 		{CodeFieldUnknown, false, "there is no such field"},
@@ -136,6 +140,7 @@ func Codes() []Meaning {
 		{CodeModelProvider, false, "a model's provider is missing"},
 		{CodeProviderUnknown, false, "there is no such provider"},
 		{CodeModelSelector, false, "a model's name is missing, or not provider/name"},
+		{CodePriceRequired, false, "`maxCost` in a file that does not say what the model costs"},
 		{CodeVariableUnknown, false, "the instructions name a variable that is not there"},
 		{CodeVariableUnused, false, "no text names a variable"},
 		{CodeVariableInvalid, false, "`${` without a name and `}` behind it, or a name that cannot be one"},
@@ -162,6 +167,7 @@ func Codes() []Meaning {
 		{CodeRiskNotAsked, true, "a rule sets only a risk that nobody is asked for at this autonomy"},
 		{CodeEnvironmentNotSet, true, "a rule is for environments, and the file sets none"},
 		{CodeScope, false, "an entry of `authority` is no scope"},
+		{CodeSpendNoPrice, true, "a scope `spend:` in a file that does not say what the model costs"},
 		{CodeSubagentRequired, false, "a sub-agent's `agent` is missing"},
 		{CodeSubagentInvalid, false, "a sub-agent's tool has a name that it cannot have"},
 		{CodeSubagentSelf, false, "an agent names itself"},

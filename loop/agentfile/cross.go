@@ -219,3 +219,15 @@ func (r *reader) checkPatterns(spec *schema.AgentSpec) {
 		check(item(fieldPolicy+"."+fieldRules, i)+"."+fieldTools, rule.Tools)
 	}
 }
+
+// checkSpend warns of a bound on money that this agent's own requests do not count against.
+func (r *reader) checkSpend(spec *schema.AgentSpec) {
+	if spec.Model.Price != (schema.Price{}) {
+		return
+	}
+	for i, scope := range spec.Governance.Authority {
+		if strings.HasPrefix(scope, schema.ScopeSpend+":") {
+			r.warnPath(item(fieldAuthority, i), CodeSpendNoPrice, "%s: what the model costs is not known, so it counts as nothing; set price of model, in fields", short(scope))
+		}
+	}
+}

@@ -18,7 +18,7 @@ func TestDocumentKnowsEveryField(t *testing.T) {
 	t.Parallel()
 	doc := document(t)
 	for heading, s := range map[string]*shape{
-		"The file": shapeFile(), "model": shapeModel(), "model.options": shapeOptions(), "instructions": shapeInstructions(), "tools": shapeTool(),
+		"The file": shapeFile(), "model": shapeModel(), "model.options": shapeOptions(), "model.price": shapePrice(), "instructions": shapeInstructions(), "tools": shapeTool(),
 		"filters": shapeFilter(), "policy": shapePolicy(), "policy.rules": shapeRule(), "subagents": shapeSubagent(), "handoff": shapeHandoff(fieldHandoff),
 		"limits": shapeLimits(), "session": shapeSession(), "session.compaction": shapeCompaction(), "session.compaction.trigger": shapeTrigger(),
 	} {

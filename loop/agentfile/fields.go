@@ -10,6 +10,9 @@ const (
 	fieldModel        = "model"
 	fieldProvider     = "provider"
 	fieldOptions      = "options"
+	fieldPrice        = "price"
+	fieldInput        = "input"
+	fieldOutput       = "output"
 	fieldInstructions = "instructions"
 	fieldSystem       = "system"
 	fieldDeveloper    = "developer"
@@ -19,6 +22,7 @@ const (
 	fieldMaxSteps     = "maxSteps"
 	fieldWallClock    = "wallClockMillis"
 	fieldMaxTokens    = "maxTokens"
+	fieldMaxCost      = "maxCost"
 	fieldSession      = "session"
 	fieldCompaction   = "compaction"
 	fieldStrategy     = "strategy"
@@ -127,6 +131,14 @@ func shapeModel() *shape {
 		{names: spelled(fieldProvider), form: one(providers...), required: true, about: "Who answers."},
 		{names: spelled(fieldModel), form: filled, required: true, about: "The model, as the provider calls it."},
 		{names: spelled(fieldOptions), form: object(shapeOptions()), about: "Request options, such as temperature, and four that are Jetcrew's own."},
+		{names: spelled(fieldPrice), form: object(shapePrice()), about: "What it costs; absent: nobody counts."},
+	}}
+}
+
+func shapePrice() *shape {
+	return &shape{name: fieldPrice, settings: []setting{
+		{names: spelled(fieldInput), form: amount, about: "US dollars for a million tokens of prompts."},
+		{names: spelled(fieldOutput), form: amount, about: "US dollars for a million tokens of answers."},
 	}}
 }
 
@@ -229,6 +241,7 @@ func shapeLimits() *shape {
 		{names: spelled(fieldMaxSteps), form: from(0, 0), about: "Model requests; default 20, 0: no limit."},
 		{names: spelled(fieldWallClock, "wallClock"), form: duration, millis: from(0, 0), about: "Time of an exchange; default 5m, 0: no limit."},
 		{names: spelled(fieldMaxTokens), form: from(0, 0), about: "Tokens of the whole run; default no limit."},
+		{names: spelled(fieldMaxCost), form: amount, about: "US dollars of the whole run; default no limit; it takes a price."},
 	}}
 }
 

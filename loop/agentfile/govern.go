@@ -29,4 +29,5 @@ func (r *reader) govern(fields map[string]field, spec *schema.AgentSpec) {
 	r.checkFilters(g, named)
 	r.checkRules(g, named)
 	r.checkPatterns(spec)
+	r.checkSpend(spec)
 }

@@ -200,6 +200,7 @@ func TestWarnings(t *testing.T) {
 		{"policy: {rules: [{risk: high}]}", []string{"jetcrew.policy.risk.notAsked $.policy.rules[0].risk"}},
 		{"policy: {rules: [{risk: critical}, {risk: low, ask: true}]}", nil},
 		{"policy: {autonomy: cautious, rules: [{risk: low}]}", nil},
+		{"authority: ['tool:*', 'spend:1.5']", []string{"jetcrew.authority.spend.noPrice $.authority[1]"}},
 		{"handoff: {}", []string{"jetcrew.handoff.unused $.handoff"}},
 		{"subagents: [{agent: b, policy: {fallback: x}}]", []string{"jetcrew.handoff.fallback.unused $.subagents[0].policy.fallback"}},
 		{"subagents: [{agent: b}]\nhandoff: {deniedTools: [subagent_b]}", []string{"jetcrew.handoff.contradiction $.subagents[0]"}},
@@ -253,7 +254,7 @@ func TestForeignProblems(t *testing.T) {
 		"abort_on[0]":                  {"$.abortOn[0]", "orders/"},
 		"handoff.max_depth":            {"$.handoff.maxDepth", "-1"},
 		"$.tools[1].queue":             {"$.tools[1].queue", "orders"},
-		"$.model":                      {"$.model", "openai"},
+		"$.model":                      {"$.model", "provider"},
 		"filters[9].when":              {"$.filters", "- name: no"},
 		"":                             {"$", "version"},
 	} {

@@ -29,6 +29,8 @@ func ratio() map[string]any {
 	return map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 }
 
+func amount() map[string]any { return map[string]any{"type": "number", "minimum": 0} }
+
 func depth() map[string]any {
 	return map[string]any{"type": "integer", "minimum": -1, "maximum": maxDepth, "not": map[string]any{"const": 0}}
 }

@@ -79,6 +79,7 @@ func TestSchemaTakesWhatTheReaderTakes(t *testing.T) {
 	for _, text := range []string{
 		"", "tools: []\n", "name:\ntools: ~\n", "tools: [{ref: a, once: null, bind: {x: [1, null]}}]\n", "instructions: {system: a}\n",
 		"limits: {wallClock: 1m30.5s, maxSteps: 0}\n", "limits: {wall_clock_millis: 0}\n", "limits: {wallClock: 0s}\n",
+		"limits: {maxCost: 0}\n",
 		"session: {compaction: {strategy: window, trigger: {contextRatio: 1}}}\n", "policy: {rules: [{risk: low}, {deny: true}], expires: 90s}\n",
 		"filters: [{block: x}, {allow: true}]\n", "subagents: [{agent: b, policy: {maxDepth: -1}}]\n", "abort_on: [x]\n",
 	} {
@@ -137,6 +138,8 @@ func TestSchemaRefuses(t *testing.T) {
 		head + "subagents: [{agent: b, policy: {maxDepth: 0}}]\n",
 		head + "limits: {maxSteps: 1, max_steps: 1}\n",
 		head + "limits: {maxSteps: -1}\n",
+		head + "limits: {maxCost: -0.5}\n",
+		"version: jetcrew/v1\nid: a\nmodel: {provider: openai, model: b, price: {input: cheap}}\n",
 		head + "session: {compaction: {strategy: window, trigger: {contextRatio: 1.5}}}\n",
 	} {
 		if _, err := Parse("f", []byte(text)); err == nil && !strings.Contains(text, "sometimes") {

@@ -15,7 +15,7 @@ import (
 // providers are the model clients there are.
 var providers = []string{"openai", "anthropic", "replay"}
 
-// model reads "provider/name", or fields provider, model and options.
+// model reads "provider/name", or fields provider, model, options and price.
 func (r *reader) model(root ast.Node, f field) (schema.ModelSpec, schema.Parallel) {
 	if f.null() {
 		r.failAt(top(root, f), CodeModelRequired, "model is missing; such as openai/gpt-4o")
@@ -47,6 +47,7 @@ func (r *reader) model(root ast.Node, f field) (schema.ModelSpec, schema.Paralle
 		r.failAt(f.key, code, "model: provider and model are required")
 	}
 	parallel := r.options(fields[fieldOptions], &spec)
+	spec.Price = r.price(fields[fieldPrice])
 	return spec, parallel
 }
 
@@ -54,6 +55,17 @@ func (r *reader) provider(at ast.Node, name string) {
 	if !contains(providers, name) {
 		r.fail(at, CodeProviderUnknown, "unknown provider %q%s", short(name), suggest(name, providers))
 	}
+}
+
+// price reads what a model costs, in US dollars for a million tokens.
+func (r *reader) price(f field) (p schema.Price) {
+	if f.null() {
+		return p
+	}
+	fields := r.object(f.value, shapePrice())
+	p.Input, _ = r.amount(fields[fieldInput])
+	p.Output, _ = r.amount(fields[fieldOutput])
+	return p
 }
 
 // options sets in spec what goes to the provider, and the size of its window, and returns the settings of calls that

@@ -34,7 +34,7 @@ func render(root string) ([]byte, error) {
 	}
 	t, err := template.New("wire.md").Funcs(template.FuncMap{
 		"subjects": subjectTable, "headers": headerTable, "rules": ruleTable, "streams": streamBlocks,
-		"consumer": consumerBlock, "wakers": wakerBlocks, "bucket": bucketBlock, "blobs": blobsBlock, "s": seconds,
+		"consumer": consumerBlock, "wakers": wakerBlocks, "bucket": bucketBlock, "blobs": blobsBlock, "auditor": auditorBlock, "auditstream": auditStreamBlock, "s": seconds,
 		"payload": src.payloadTable, "values": src.valueTable, "const": src.constantValue, "example": example,
 	}).Parse(prose)
 	if err != nil {
@@ -179,6 +179,14 @@ func bucketBlock() (string, error) { return settings(bus.CatalogStream(bus.Defau
 
 func blobsBlock(queue string) (string, error) {
 	return settings(bus.BlobStream(bus.DefaultPrefix, queue, 1))
+}
+
+func auditorBlock(name string) (string, error) {
+	return settings(bus.AuditConsumer(bus.DefaultPrefix, name))
+}
+
+func auditStreamBlock(stream string) (string, error) {
+	return settings(bus.AuditStreamConfig(bus.DefaultPrefix, stream, 1))
 }
 
 // seconds writes a duration for people.
