@@ -96,7 +96,7 @@ func (r *reader) amount(f field) (float64, bool) {
 	if f.null() {
 		return 0, false
 	}
-	x := math.NaN()
+	var x float64
 	switch n := f.value.(type) {
 	case *ast.FloatNode:
 		x = n.Value
