@@ -75,7 +75,7 @@ var (
 	risks      = []string{schema.RiskLow, schema.RiskMedium, schema.RiskHigh, schema.RiskCritical}
 	autonomies = []string{schema.AutonomyFull, schema.AutonomySupervised, schema.AutonomyCautious, schema.AutonomyManual}
 	defaults   = []string{string(schema.ActionAllow), string(schema.ActionAsk), string(schema.ActionDeny)}
-	sessions   = []string{schema.SessionNew, schema.SessionReuse}
+	sessions   = []string{schema.SessionNew} // schema.SessionReuse is on the wire, and no orchestrator has it yet
 	handoffs   = []string{schema.HandoffFail, schema.HandoffFallback}
 )
 

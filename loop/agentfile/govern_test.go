@@ -59,7 +59,7 @@ func TestParseGovernance(t *testing.T) {
 		AbortOn:     []string{"orders/refund_all"},
 		Subagents: []schema.Subagent{
 			{
-				Agent: "Re.Searcher", Name: "research", Description: "Finds things out.", Session: schema.SessionReuse,
+				Agent: "Re.Searcher", Name: "research", Description: "Finds things out.", Session: schema.SessionNew,
 				Handoff: &schema.Handoff{
 					Allowed: []string{"research"}, Denied: []string{"subagent_writer"}, MaxDepth: 2, MaxRetries: 1, TimeoutMS: 120_000,
 					OnDenied: schema.HandoffFallback, OnError: schema.HandoffFallback, Fallback: "Nobody could find it out.",
