@@ -18,9 +18,10 @@ import (
 
 // ServeCmd is the command serve.
 type ServeCmd struct {
-	File  []string      `short:"f" default:"agent.yaml" type:"path" placeholder:"FILE" help:"Agent file (agent.yaml); its id is the name under which runs of it are started. May be repeated."`
-	Slots int           `default:"16" placeholder:"N" help:"Runs at once (16)."`
-	Drain time.Duration `default:"20s" help:"After a signal, how long the tool calls of this process's runs may take to settle before others get the runs all the same."`
+	File            []string      `short:"f" default:"agent.yaml" type:"path" placeholder:"FILE" help:"Agent file (agent.yaml); its id is the name under which runs of it are started. May be repeated."`
+	Slots           int           `default:"16" placeholder:"N" help:"Runs at once (16)."`
+	Drain           time.Duration `default:"20s" help:"After a signal, how long the tool calls of this process's runs may take to settle before others get the runs all the same."`
+	ApprovalWebhook string        `placeholder:"URL" help:"Post to this address when a call waits for an approval: the run, the call, the tool and why, without arguments."`
 	placeFlags
 	principalFlags
 }
@@ -82,8 +83,13 @@ func (c *ServeCmd) admit(call *schema.Call, spec schema.AgentSpec) (schema.Princ
 
 func (c *ServeCmd) serve(ctx context.Context, app *cli.App, at *session.Session, s *staff) error {
 	s.bus = at.Bus
+	hook, err := newWebhook(c.ApprovalWebhook, app.Log)
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	defer hook.wait()
 	host, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: at.Bus, Instance: at.Bus.Instance(), Logger: app.Log}, Find: s.find, Govern: govern, Equip: s.equip, Admit: c.admit,
+		Config: loop.Config{Bus: at.Bus, Instance: at.Bus.Instance(), Logger: app.Log, Events: hook.event}, Find: s.find, Govern: govern, Equip: s.equip, Admit: c.admit,
 	})
 	if err != nil {
 		return err
