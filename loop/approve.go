@@ -35,6 +35,7 @@ type questions struct {
 	tools   []schema.Tool // as they are now; read when the first verdict is there
 	fates   map[int]fate
 	waiting map[int]int // by call: the number of the question
+	untold  []Event     // about questions that wait since a moment ago
 	begun   map[int]bool
 	tick    *time.Ticker
 	due     *time.Timer // of the next question to expire

@@ -365,6 +365,30 @@ func TestInterruptedWhileItWaits(t *testing.T) {
 	})
 }
 
+// Who leaves in the moment in which the question is told leaves it open, too.
+func TestInterruptedAsSoonAsItAsks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := asking("count")
+		h.cfg.Model, h.cfg.Registry = h, h.bus
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		h.cfg.Events = func(e loop.Event) {
+			if e.Type == loop.EventApprovalRequested {
+				cancel()
+				time.Sleep(time.Second) // virtual: all that follows from it happens meanwhile
+			}
+		}
+		run := h.start(t)
+		if _, err := run.Say(ctx, "go"); !errors.Is(err, loop.ErrParked) {
+			t.Errorf("error %v", err)
+		}
+		if m := h.memory(t, run.ID()); m.Ctls() != 1 || m.Closed() != nil {
+			t.Errorf("facts %v", h.bus.Keys(run.ID()))
+		}
+	})
+}
+
 // A stopped run settles its questions first: nobody's answer starts a call any more.
 func TestStoppedWhileItWaits(t *testing.T) {
 	t.Parallel()

@@ -6,14 +6,22 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// wait notes that call i waits for the verdict on question k.
+// wait notes that call i waits for the verdict on question k. It is told by tell.
 func (q *questions) wait(i, k int, ask *schema.Ask) {
 	if q.waiting[i] == k {
 		return
 	}
 	q.waiting[i] = k
-	q.x.emit(Event{Type: EventApprovalRequested, Turn: q.turn.N, Call: q.info(i), Approval: q.approval(i, k, ask)})
+	q.untold = append(q.untold, Event{Type: EventApprovalRequested, Turn: q.turn.N, Call: q.info(i), Approval: q.approval(i, k, ask)})
 	q.due.Reset(time.Until(q.expiry()))
+}
+
+// tell says what is asked. Whoever hears of it may leave at once, so the owner must know by then that it waits.
+func (q *questions) tell() {
+	for _, e := range q.untold {
+		q.x.emit(e)
+	}
+	q.untold = nil
 }
 
 func (q *questions) info(i int) *CallInfo {

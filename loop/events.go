@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync"
@@ -136,7 +137,7 @@ func (e *emitter) send(ev Event) {
 func (e *emitter) tell(ev Event) {
 	defer func() {
 		if p := recover(); p != nil {
-			e.log.Error("the receiver of events panicked", "run", ev.Run, "event", ev.Type, "panic", p, "stack", string(debug.Stack()))
+			e.log.Error("the receiver of events panicked", "run", ev.Run, "event", ev.Type, "panic", schema.Cut(fmt.Sprint(p), maxPanic), "stack", string(debug.Stack()))
 		}
 	}()
 	e.sink(ev)

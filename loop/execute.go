@@ -184,6 +184,7 @@ func (s *starter) start() {
 		s.prepare(s.ready[0])
 	}
 	s.watchWaiting()
+	s.questions.tell()
 	if len(s.batch) == 0 {
 		return
 	}
