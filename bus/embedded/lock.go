@@ -24,7 +24,7 @@ func lock(dir string) (*os.File, error) {
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
 	case !mine:
-		return nil, errors.Join(errors.New("another process uses it"), f.Close())
+		return nil, errors.Join(errors.New("another process uses it; others reach its server by NATS_URL, which `orchestrator serve --data DIR` prints"), f.Close())
 	}
 	return f, nil
 }

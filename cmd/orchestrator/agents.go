@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,6 +97,8 @@ type desk struct {
 	acts     schema.Principal // on whose behalf
 	also     *alongside       // nil: nobody else is served here
 	asker    *asker           // nil: nobody sits at the terminal
+	served   []schema.Tool    // the agents that are served here
+	json     bool             // events alone are shown
 	idle     bool             // nothing was left to do in it
 	opened   string           // id of the run
 	resumed  string           // id of the run that is gone on with; empty: a new one is begun
@@ -119,6 +122,7 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	if d.record, err = newRecorder(f.Record); err != nil {
 		return nil, cli.Usagef("%w", err)
 	}
+	d.json = f.JSON
 	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: func(id string) string { return workerName(d.session, id) }})
 	app = behind(app, d.view)
 	d.session, err = f.Open(ctx, app, cli.ToolFleet(f.Root, f.Workers))
@@ -126,6 +130,7 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 		model, err = f.find(ctx, d)
 	}
 	if err == nil && len(f.Also) > 0 {
+		d.served = also.tools()
 		d.also, err = also.serve(app, d.session)
 	}
 	if err == nil {
@@ -193,7 +198,11 @@ func (d *desk) employ(ctx context.Context, app *cli.App, model loop.Model) (err 
 
 // event shows an event, and has somebody asked, here or elsewhere, about a call that waits for it.
 func (d *desk) event(e loop.Event) {
+	if d.asker != nil {
+		d.asker.leave(e)
+	}
 	d.view.Event(e)
+	d.unserved(e)
 	switch {
 	case d.asker != nil:
 		d.asker.event(e)
@@ -203,6 +212,18 @@ func (d *desk) event(e loop.Event) {
 			at = "NATS_URL=" + url + " "
 		}
 		d.view.Print(fmt.Sprintf("          %sorchestrator approvals approve %s %d.%d", at, e.Run, e.Turn, e.Call.Index))
+	}
+}
+
+// unserved says that a task waits for an orchestrator, when none that is there serves its agent.
+func (d *desk) unserved(e loop.Event) {
+	if e.Handoff == nil || e.Handoff.Status != loop.HandoffStarting || d.json {
+		return
+	}
+	agent := e.Handoff.Subagent
+	serves := func(t schema.Tool) bool { return t.Queue == schema.QueueAgents && t.Name == agent }
+	if !slices.ContainsFunc(d.served, serves) && !slices.ContainsFunc(d.session.Bus.Catalog().Tools(), serves) {
+		d.view.Note("unserved", "nobody serves the agent "+agent+": the task waits for an `orchestrator serve` or --also with its file")
 	}
 }
 

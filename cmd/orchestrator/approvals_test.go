@@ -81,7 +81,7 @@ func TestGovernedExample(t *testing.T) {
 	if a.Call != "2.0" || a.Tool != "write_file" || a.Agent != "clerk" || !strings.Contains(a.Args, "note.txt") {
 		t.Errorf("%+v", a)
 	}
-	wantInOrder(t, r.Stderr, "the run waits", "run --resume "+a.Run)
+	wantInOrder(t, r.Stderr, "the run waits", "run --resume "+a.Run+" -f "+g.file("agent.yaml")+" --also "+g.file("reviewer.yaml"), "interrupted")
 	note := filepath.Join(g.work, "note.txt")
 	if _, err := os.Stat(note); err == nil {
 		t.Error("the call ran before anybody approved it")

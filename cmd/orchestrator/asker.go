@@ -26,6 +26,7 @@ type asker struct {
 	mu   sync.Mutex
 	open []question
 	news chan struct{} // buffered 1
+	at   *question     // whose prompt waits at the end of a line
 }
 
 // question is one call that waits.
@@ -56,6 +57,19 @@ func (a *asker) event(e loop.Event) {
 	select {
 	case a.news <- struct{}{}:
 	default:
+	}
+}
+
+// leave ends the line of a prompt that e makes idle, so that what e says stands on a line of its own.
+func (a *asker) leave(e loop.Event) {
+	if e.Approval == nil || e.Type == loop.EventApprovalRequested {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.at != nil && a.at.same(question{run: e.Run, turn: e.Turn, call: *e.Call, ask: *e.Approval}) {
+		a.at = nil
+		fmt.Fprintln(a.out)
 	}
 }
 
@@ -122,6 +136,9 @@ func (a *asker) ask(ctx context.Context, q question) bool {
 			if !ok {
 				return false
 			}
+			a.mu.Lock()
+			a.at = nil // the line is ended by who typed it
+			a.mu.Unlock()
 			if a.answer(ctx, q, strings.TrimSpace(line)) {
 				a.mu.Lock()
 				a.drop(q)
@@ -143,7 +160,10 @@ func (a *asker) prompt(q question) {
 	if q.ask.Why != "" {
 		fmt.Fprintf(a.out, "  %s\n", view.Clean(q.ask.Why))
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	fmt.Fprint(a.out, style.Bold("  y, n, n and why, or other arguments as JSON > "))
+	a.at = &q
 }
 
 // answer writes the verdict that a line means; false: it means none, or it could not be written.
@@ -153,6 +173,7 @@ func (a *asker) answer(ctx context.Context, q question, line string) bool {
 	switch strings.ToLower(word) {
 	case "y", "yes":
 		if rest != "" {
+			fmt.Fprintln(a.out, "  nothing is decided: y stands alone")
 			return false
 		}
 		v.Decision = schema.VerdictApprove
@@ -160,6 +181,9 @@ func (a *asker) answer(ctx context.Context, q question, line string) bool {
 		v.Why = schema.CleanText(strings.TrimSpace(rest))
 	default:
 		if !strings.HasPrefix(line, "{") {
+			if line != "" {
+				fmt.Fprintln(a.out, "  nothing is decided: an answer begins with y, n or {")
+			}
 			return false
 		}
 		args, _, bad := schema.Canonical(line)

@@ -67,7 +67,7 @@ func (c *RunCmd) detach(ctx context.Context, app *cli.App, task string) error {
 	}
 	c.sayStarted(app, call)
 	if !taken(ctx, s.Bus, call.Run) && ctx.Err() == nil {
-		fmt.Fprintf(app.Err, "%s: run: nobody has taken the run within %v; it is queued until an orchestrator that serves %s has a free slot (`orchestrator serve`)\n",
+		fmt.Fprintf(app.Err, "%s: run: nobody has taken the run within %v; it is queued until an orchestrator that serves the agent %s has a free slot (`orchestrator serve`)\n",
 			app.Program, takenWithin, view.Clean(agent))
 	}
 	return nil

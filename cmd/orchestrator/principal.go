@@ -42,11 +42,16 @@ func fileScopes(spec schema.AgentSpec) []string {
 	}
 	switch {
 	case hands:
-		return []string{schema.ScopeTool + ":*", schema.ScopeTool + ":" + schema.QueueAgents + "/*"}
+		return handing()
 	case len(scopes) == 0:
 		return []string{schema.ScopeTool + ":" + schema.QueueNone + "/none"} // it has no tools
 	}
 	return scopes
+}
+
+// handing is the authority of who hands tasks over: the agents that get them have the tools of their own files.
+func handing() []string {
+	return []string{schema.ScopeTool + ":*", schema.ScopeTool + ":" + schema.QueueAgents + "/*"}
 }
 
 // everyTool is the authority of who replays a transcript, whose tools are recordings.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
@@ -40,13 +41,16 @@ func (c *RunCmd) Run(ctx context.Context, app *cli.App) error {
 		return fmt.Errorf("run: %w", err)
 	}
 	defer d.close()
-	if c.atTerminal(app) && len(c.Task) > 0 {
+	if c.atTerminal(app) && (len(c.Task) > 0 || c.Resume != "") { // else what is typed is the task
 		d.attend(app, readLines(app.In))
 	}
 	answer, err := d.do(ctx, task)
 	d.view.Close()
 	if err != nil {
 		c.sayParked(app, d, err)
+		if errors.Is(err, loop.ErrParked) && ctx.Err() != nil {
+			err = ctx.Err() // that it was interrupted is all there is to say
+		}
 		return fmt.Errorf("run: %w", err)
 	}
 	if d.idle && !c.JSON {
@@ -71,8 +75,30 @@ func (f *agentFlags) sayParked(app *cli.App, d *desk, err error) {
 		if werr := d.session.Bus.Wake(d.opened); werr != nil { // an orchestrator that serves may go on with it
 			app.Log.Warn("run not handed over", "error", werr)
 		}
-		fmt.Fprintf(app.Err, "%s: the run waits; see what for by `orchestrator approvals list`, go on by `orchestrator run --resume %s`\n", app.Program, d.opened)
+		fmt.Fprintf(app.Err, "%s: the run waits; see what for by `orchestrator approvals list%s`, go on by `orchestrator run --resume %s%s`\n",
+			app.Program, f.place(), d.opened, f.place()+f.files())
 	}
+}
+
+// place is the flag that names the directory of an embedded server, for a command that somebody copies.
+func (f *agentFlags) place() string {
+	if f.URL != "" {
+		return ""
+	}
+	return " --data " + f.Data
+}
+
+// files are the flags that name the agent files of this command. A resumed run needs its own for the transcript of a
+// replay model only, and the others for its sub-agents.
+func (f *agentFlags) files() string {
+	flags := ""
+	if usual, err := filepath.Abs("agent.yaml"); err != nil || f.File != usual {
+		flags = " -f " + f.File
+	}
+	for _, file := range f.Also {
+		flags += " --also " + file
+	}
+	return flags
 }
 
 func (c *RunCmd) task(in io.Reader) (string, error) {

@@ -195,6 +195,9 @@ func (c *ToolsCallCmd) Run(ctx context.Context, app *cli.App) error {
 		return cli.Usagef("tools call: %s: %s", tool.Name, bad.Message)
 	}
 	p := schema.Principal{ID: localUser(), Scopes: []string{schema.ScopeTool + ":" + tool.Queue + "/" + tool.Name}}
+	if tool.Queue == schema.QueueAgents {
+		p.Scopes = handing()
+	}
 	r, err := s.Bus.Invoke(ctx, tool, args, p, c.Timeout)
 	if err != nil {
 		return fmt.Errorf("tools %w", err)

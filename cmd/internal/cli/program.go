@@ -62,7 +62,11 @@ func (p Program) Main(args []string) int {
 	}
 	if err != nil {
 		p.complain(err)
-		fmt.Fprintf(os.Stderr, "%s: `%s --help` shows what it takes\n", p.Name, p.Name)
+		command := p.Name
+		if parse := new(kong.ParseError); errors.As(err, &parse) && parse.Context.Selected() != nil {
+			command = parse.Context.Selected().FullPath()
+		}
+		fmt.Fprintf(os.Stderr, "%s: `%s --help` shows what it takes\n", p.Name, command)
 		return CodeUsage
 	}
 	return p.run(parsed)

@@ -37,7 +37,7 @@ func (e *Endpoint) Check(keyless bool) error {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return &model.Error{Kind: model.BadRequest, Message: fmt.Sprintf("%s: the base URL is not an http or https address; check %s", e.Provider, e.URLVar)}
 	case e.Key == "" && !keyless:
-		return &model.Error{Kind: model.Auth, Message: fmt.Sprintf("%s: no key; set %s in the environment", e.Provider, e.KeyVar)}
+		return &model.Error{Kind: model.Auth, Message: fmt.Sprintf("%s: no key; set %s in the environment, or %s to ask another endpoint", e.Provider, e.KeyVar, e.URLVar)}
 	}
 	return nil
 }
