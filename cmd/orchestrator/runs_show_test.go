@@ -43,6 +43,8 @@ func TestRunsShow(t *testing.T) {
 	bad := (&schema.Call{Run: "r-1", Turn: 1, Index: 1, Tool: "read"}).Fail(schema.InvalidArguments, "missing path")
 	put(schema.ResultKey(1, 1, schema.QueueNone), &bad)
 	put(schema.BeginKey(1, 2, "mail"), &schema.Begin{Instance: "w-3", Delivery: 1, Seq: 9})
+	forged := (&schema.Call{Run: "r-1", Turn: 1, Index: 0, Tool: "send"}).Fail(schema.InvalidArguments, "a result of another queue")
+	put(schema.ResultKey(1, 0, schema.QueueAgents), &forged)
 	show := func(code int, args ...string) string {
 		t.Helper()
 		r := orchestrator(t, append([]string{"runs", "show", "r-1", "--nats", url}, args...)...)
