@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	pullExpires   = 30 * time.Second
+	pullExpires   = 10 * time.Second // a process that stands still draws deliveries until then, each lost for AckWait
 	pullHeartbeat = 5 * time.Second
 	pullSilence   = 2*pullHeartbeat + 2*time.Second // without a sign of life: ask anew
 	pullPause     = 500 * time.Millisecond          // after the server refused a request

@@ -12,6 +12,18 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
+// TestStandstillIsShort: what a process that stands still draws is lost for AckWait each time, then its owner is asked; docs/serve.md
+// promises 30 s. The server refuses a request whose heartbeat is more than half of its time.
+func TestStandstillIsShort(t *testing.T) {
+	t.Parallel()
+	if d := pullExpires + AckWait + askSilence; d > 30*time.Second {
+		t.Errorf("the runs of an orchestrator that stands still go on after up to %v", d)
+	}
+	if 2*pullHeartbeat > pullExpires {
+		t.Errorf("a heartbeat of %v in %v", pullHeartbeat, pullExpires)
+	}
+}
+
 func TestOwnerRules(t *testing.T) {
 	t.Parallel()
 	type step struct {

@@ -20,6 +20,10 @@ const maxTakes = 3
 // maxUnknown is how often a wake-up comes for a run that nobody knows.
 const maxUnknown = 20
 
+// maxUnserved is how often the message of a stopped run, which nobody has opened, comes to those who do not serve its
+// agent, before nobody seems to.
+const maxUnserved = 10
+
 // How long a message that is given back stays away.
 const (
 	busyDelay   = 2 * time.Second

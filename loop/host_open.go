@@ -38,6 +38,9 @@ func (h *Host) open(ctx context.Context, r *Run, m schema.RunMessage) (*schema.T
 		return &schema.Taken{Act: schema.TakenDead, Reason: `a run is started with the arguments {"task": "…"}`}, nil
 	}
 	spec, ok := h.cfg.Find(m.Call.Tool)
+	if !ok && m.Call.Turn == 0 && m.Delivery > maxUnserved && r.toldToStop() {
+		return &schema.Taken{Act: schema.TakenDead, Reason: fmt.Sprintf("stopped before anybody who serves the agent %.80q took it", m.Call.Tool)}, nil
+	}
 	if !ok {
 		return &schema.Taken{Act: schema.TakenCannot, After: cannotAfter(m.Delivery), Reason: fmt.Sprintf("agent %.80q is not served here", m.Call.Tool)}, nil
 	}

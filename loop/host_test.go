@@ -292,6 +292,24 @@ func TestHostRefuses(t *testing.T) {
 	}
 }
 
+// TestStopOfARunThatNobodyServes: a stop ends a run that no orchestrator can open, but those who may serve its agent come first.
+func TestStopOfARunThatNobodyServes(t *testing.T) {
+	t.Parallel()
+	h := newHosting(nil)
+	host := h.host(t, forever, false)
+	m := starter("u", `{"task":"go"}`)
+	m.Call.Tool, m.Delivery = "stranger", 100
+	if got := host.Take(t.Context(), m); got.Act != schema.TakenCannot {
+		t.Errorf("%+v, want it kept for who serves the agent", got)
+	}
+	h.append(t, "u", schema.CtlKey(1), &schema.Ctl{Act: schema.CtlStop, Why: "enough"})
+	for delivery, want := range map[uint64]schema.TakenAct{1: schema.TakenCannot, 10: schema.TakenCannot, 11: schema.TakenDead} {
+		if m.Delivery = delivery; host.Take(t.Context(), m).Act != want {
+			t.Errorf("delivery %d: want act %d", delivery, want)
+		}
+	}
+}
+
 // TestHandBack: the end of the host's context hands a run back without stopping it; another goes on.
 func TestHandBack(t *testing.T) {
 	t.Parallel()

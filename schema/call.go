@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Principal is on whose behalf a run acts.
@@ -76,6 +77,8 @@ func (c *Call) check() error {
 	switch {
 	case !ValidID(c.Run):
 		return fmt.Errorf("run %.80q: want 1 to 64 of A-Z, a-z, 0-9, '_', '-'", c.Run)
+	case c.Turn > math.MaxInt32 || c.Index > math.MaxInt32: // no fact could name it
+		return errors.New("turn or index is above 2147483647")
 	case c.Turn < 0:
 		return errors.New("turn is missing or negative")
 	case c.Index < 0:

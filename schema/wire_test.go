@@ -214,6 +214,8 @@ func TestDecodeCall(t *testing.T) {
 		{"turn 0 starts a run", `{"run":"r","turn":0,"index":0,"tool":"helper"}`, `{}`, ""},
 		{"run missing", `{"turn":1,"index":0,"tool":"x"}`, "", `call: bad payload: run ""`},
 		{"run malformed", `{"run":"a.b","turn":1,"index":0,"tool":"x"}`, "", `call: bad payload: run "a.b": want 1 to 64 of`},
+		{"turn that no fact can name", `{"run":"r","turn":2147483648,"index":0,"tool":"x"}`, "", "turn or index is above 2147483647"},
+		{"index that no fact can name", `{"run":"r","turn":1,"index":9223372036854775807,"tool":"x"}`, "", "turn or index is above 2147483647"},
 		{"turn missing", `{"run":"r","index":0,"tool":"x"}`, "", "turn is missing or negative"},
 		{"turn null", `{"run":"r","turn":null,"index":0,"tool":"x"}`, "", "turn is missing or negative"},
 		{"index missing", `{"run":"r","turn":1,"tool":"x"}`, "", "index is missing or negative"},

@@ -183,7 +183,7 @@ func (r *shownRun) apply(f schema.Fact) {
 		if r.Kind == schema.RunCall && r.Calls == nil { // its call is in no turn
 			r.Calls = []*shownCall{{Turn: f.Key.N, Index: f.Key.I, Call: schema.TurnCall{Queue: f.Key.Queue}}}
 		}
-		if c := r.call(f.Key.N, f.Key.I); c != nil {
+		if c := r.call(f.Key.N, f.Key.I); c != nil && (f.Key.Queue == "" || f.Key.Queue == c.Call.Queue) { // of another queue: a stranger's
 			c.apply(f)
 		}
 	}

@@ -52,6 +52,8 @@ func TestRunsShow(t *testing.T) {
 	put(schema.VerdictKey(1, 5, 1), &schema.Verdict{Decision: schema.VerdictDeny, By: "ada", Why: "not today"})
 	refused, _ := schema.Decision{Action: schema.ActionDeny, Text: "not today"}.Outcome(&schema.Call{Run: "r-1", Turn: 1, Index: 5, Tool: "send"})
 	put(schema.ResultKey(1, 5, "mail"), &refused)
+	forged := (&schema.Call{Run: "r-1", Turn: 1, Index: 0, Tool: "send"}).Fail(schema.InvalidArguments, "a result of another queue")
+	put(schema.ResultKey(1, 0, schema.QueueAgents), &forged)
 	show := func(code int, args ...string) string {
 		t.Helper()
 		r := orchestrator(t, append([]string{"runs", "show", "r-1", "--nats", url}, args...)...)
