@@ -51,7 +51,11 @@ func (b *Bus) Approvals(ctx context.Context) iter.Seq2[Approval, error] {
 			}
 			for _, f := range asks {
 				a, err := b.ApprovalOf(ctx, f.Run, f.Key.N, f.Key.I)
-				if errors.Is(err, ErrNoRun) || errors.Is(err, ErrNoAsk) || err == nil && (a.Verdict != nil || a.Closed) {
+				if errors.Is(err, schema.ErrPayload) { // nobody can answer it, and it must not hide the others
+					b.log.Warn("question cannot be read", "run", f.Run, "fact", f.Key.String(), "error", err)
+					continue
+				}
+				if errors.Is(err, ErrNoRun) || errors.Is(err, ErrNoAsk) || err == nil && (a.Verdict != nil || a.Closed || a.Ask != f.Key.K) {
 					continue // a stranger's, or it is over
 				}
 				if !yield(a, err) || err != nil {
@@ -115,7 +119,7 @@ func (b *Bus) readApproval(ctx context.Context, a *Approval) error {
 		return err
 	}
 	var call *schema.TurnCall
-	verdicts := map[int][]byte{}
+	asks, verdicts := map[int][]byte{}, map[int][]byte{}
 	for _, f := range facts {
 		switch of := f.Key; {
 		case of.Kind == schema.KindClose:
@@ -126,12 +130,19 @@ func (b *Bus) readApproval(ctx context.Context, a *Approval) error {
 		case of.I != a.Index:
 		case of.Kind == schema.KindVerdict:
 			verdicts[of.K] = f.Data
-		case of.K > a.Ask:
-			a.Ask, a.Question = of.K, schema.Ask{}
-			err = schema.Decode(f.Data, &a.Question)
+		default:
+			asks[of.K] = f.Data
 		}
 		if err != nil {
 			return fmt.Errorf("fact %s: %w", f.Key, err)
+		}
+	}
+	for asks[a.Ask+1] != nil { // as the owner counts: one behind a gap is a stranger's
+		a.Ask++
+	}
+	if a.Ask > 0 {
+		if err := schema.Decode(asks[a.Ask], &a.Question); err != nil {
+			return fmt.Errorf("fact %s: %w", schema.AskKey(a.Turn, a.Index, a.Ask), err)
 		}
 	}
 	if a.Ask == 0 || call == nil {

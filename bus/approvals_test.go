@@ -153,3 +153,54 @@ func TestD11TooLateIsSaid(t *testing.T) {
 		t.Errorf("facts %v, %v", facts, err)
 	}
 }
+
+// untrue is an open fact that nobody can read.
+type untrue struct {
+	schema.Payload
+	Agent string `msgpack:"agent"`
+}
+
+// TestApprovalsAmongStrangers: facts that a stranger wrote neither hide the questions of others nor take their place.
+func TestApprovalsAmongStrangers(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	set, err := executor.NewSet("bank", executor.Func("pay", "Pays.", func(context.Context, struct {
+		N int `json:"n"`
+	},
+	) (int, error) {
+		return 0, nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, b, bus.Worker{Queue: "bank", Slots: 4, Tools: set})
+	serveWary(t, b)
+	run := startRun(t, b)
+	waitAsked(t, b, run, 2)
+	strange := []struct {
+		run  string
+		key  schema.Key
+		fact schema.Encodable
+	}{
+		{run, schema.AskKey(1, 0, 9), &schema.Ask{Tool: "echo", Queue: "bank", ExpiresMS: 1 << 50}}, // behind a gap
+		{"unreadable", schema.OpenKey(), &untrue{Agent: "pay"}},
+		{"unreadable", schema.AskKey(1, 0, 1), &schema.Ask{Tool: "pay", Queue: "bank", ExpiresMS: 1 << 50}},
+		{"unreadable", schema.TurnKey(1), &schema.Turn{N: 1, Calls: []schema.TurnCall{{Tool: "pay"}}}},
+	}
+	for _, s := range strange {
+		if _, err := b.Append(t.Context(), s.run, s.key, s.fact, schema.Key{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 0
+	for a, err := range b.Approvals(t.Context()) {
+		if err != nil || a.Run != run || a.Ask != 1 || a.Question.Tool != "pay" {
+			t.Errorf("%+v, %v", a, err)
+		}
+		n++
+	}
+	if n != 2 {
+		t.Errorf("%d questions, want the 2 that are asked", n)
+	}
+}

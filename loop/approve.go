@@ -196,6 +196,10 @@ func (q *questions) weigh(i, k int, ask *schema.Ask, v *schema.Verdict) (done bo
 	if q.x.stop.calls.Err() != nil && !q.x.resuming { // of a taken run an earlier owner may have started it
 		return q.refuse(i, schema.Cancelled, "not started: the run was stopped"), nil
 	}
+	if !ask.About(&q.turn.Calls[i]) { // nobody has approved this call, whatever they were shown
+		d := q.turn.Calls[i].Decision
+		return q.again(i, k, &q.turn.Calls[i], d)
+	}
 	c, bad := q.final(i, cmp.Or(args, ask.Edited))
 	if bad != nil {
 		r := invalid(bad)

@@ -14,6 +14,13 @@ func NewAsk(c *TurnCall, d Decision, edited JSONText) *Ask {
 	return a
 }
 
+// About tells whether the question is about the call that a turn holds: its tool, its bound values, and its arguments or
+// those that the question shows instead. The tool's schema may have changed since the turn.
+func (a *Ask) About(c *TurnCall) bool {
+	b := NewAsk(c, Decision{}, a.Edited)
+	return a.Tool == b.Tool && a.Target == b.Target && a.Source == b.Source && a.Queue == b.Queue && a.Args == b.Args && a.Bound == b.Bound
+}
+
 // Digest is what an approval names: the digest of the call's identity, its exact arguments and bound values, and the tool
 // with its schema. A verdict for another call, another tool or other bytes has another one.
 func (a *Ask) Digest(run string, key Key) string {

@@ -23,7 +23,7 @@ func Rules() []Rule {
 		{KindBegin, "begin.<n>.<i>.<queue>", "the worker, for a run-once call", "the call's `result.<n>.<i>.<queue>`", "Begin", "the call is about to start"},
 		{KindBack, "back.<n>.<i>.<queue>.<s>.<d>", "the worker", "", "Back", "delivery d of WORK sequence s was given back unstarted"},
 		{KindAsk, "ask.<n>.<i>.<k>", run, "", "Ask", "an approval is wanted"},
-		{KindVerdict, "verdict.<n>.<i>.<k>", "a human; `expired`: " + run, "", "Verdict", "the decision on ask k; of several asks of a call the highest counts"},
+		{KindVerdict, "verdict.<n>.<i>.<k>", "a human; `expired`: " + run, "", "Verdict", "the decision on ask k; of several asks of a call the highest counts, from 1 on without a gap"},
 		{KindResult, "result.<n>.<i>.<queue>", "the worker, or " + run, "a claim made without having begun a run-once call: its `begin.<n>.<i>.<queue>`; on `agents`: the child's `open`", "Result", "the one outcome of the call"},
 		{KindView, "view.<n>.<i>", run, "", "View", "what memory shows instead of the result's output"},
 		{KindFold, "fold.<n>", run, "as `turn`", "Fold", "a compaction of everything up to turn n"},

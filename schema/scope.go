@@ -31,6 +31,12 @@ func CheckScopes(scopes []string) error {
 			errs = append(errs, fmt.Errorf("scope %.80q: %w", s, err))
 		}
 	}
+	for i, s := range scopes {
+		if s == ScopeAnd && (i == 0 || i == len(scopes)-1 || scopes[i-1] == ScopeAnd) {
+			errs = append(errs, errors.New(`scope "and": want scopes before it and behind it`))
+			break
+		}
+	}
 	return errors.Join(errs...)
 }
 

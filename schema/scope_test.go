@@ -96,11 +96,11 @@ func TestWithin(t *testing.T) {
 
 func TestCheckScopes(t *testing.T) {
 	t.Parallel()
-	good := []string{"tool:*", "effect:read", "tenant:a", "spend:2.5", "from:2026-01-01T00:00:00Z", "until:2026-01-01T00:00:00Z", "and"}
+	good := []string{"tool:*", "effect:read", "tenant:a", "spend:2.5", "from:2026-01-01T00:00:00Z", "until:2026-01-01T00:00:00Z", "and", "tool:x"}
 	if err := CheckScopes(good); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []string{"", "tool", "tool:", "root:1", "effect:magic", "spend:-1", "spend:NaN", "spend:Inf", "from:now"} {
+	for _, bad := range []string{"", "tool", "tool:", "root:1", "effect:magic", "spend:-1", "spend:NaN", "spend:Inf", "from:now", "and"} {
 		if CheckScopes([]string{bad}) == nil {
 			t.Errorf("scope %q is taken", bad)
 		}

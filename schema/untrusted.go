@@ -85,5 +85,9 @@ func decodeJSON(data []byte, v any) error {
 	if _, err := s.document(); err != nil {
 		return fmt.Errorf("at byte %d %s", err.at, err.msg)
 	}
-	return json.Unmarshal(data, v)
+	err := json.Unmarshal(data, v)
+	if bad := new(json.UnmarshalTypeError); errors.As(err, &bad) { // its text has names of Go
+		return fmt.Errorf("key %q holds a %s, which it cannot", bad.Field, bad.Value)
+	}
+	return err
 }

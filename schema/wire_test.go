@@ -335,3 +335,16 @@ func visit(v reflect.Value, set map[string]bool) {
 		}
 	}
 }
+
+// A JSON payload of a wrong type is told of without the names of Go types.
+func TestDecodeJSONNamesNoTypes(t *testing.T) {
+	t.Parallel()
+	err := Decode([]byte(`{"v":1,"kind":"run","agent":"x"}`), new(Open))
+	if !errors.Is(err, ErrPayload) || strings.Contains(err.Error(), "schema.") || strings.Contains(err.Error(), "struct") || !strings.Contains(err.Error(), `"agent"`) {
+		t.Error(err)
+	}
+	err = Decode([]byte("\x81\xa5agent\xa1x"), new(Open))
+	if !errors.Is(err, ErrPayload) || strings.Contains(err.Error(), "schema.") {
+		t.Error(err)
+	}
+}

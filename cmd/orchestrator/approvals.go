@@ -165,7 +165,7 @@ func (a *shownApproval) lines() []string {
 	var out []string
 	add := func(name, value string) {
 		if value != "" {
-			out = append(out, fmt.Sprintf("%-10s %s", name, view.Clean(value)))
+			out = append(out, fmt.Sprintf("%-10s %s", name, strings.ReplaceAll(view.Clean(value), "\n", "\n"+strings.Repeat(" ", 11))))
 		}
 	}
 	add("call", a.Run+" "+a.Call)

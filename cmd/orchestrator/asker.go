@@ -158,7 +158,7 @@ func (a *asker) prompt(q question) {
 	style := a.view.Style()
 	fmt.Fprintf(a.out, "%s %d.%d %s %s\n", style.Bold("approve?"), q.turn, q.call.Index, view.Clean(q.call.Tool), view.Clean(args))
 	if q.ask.Why != "" {
-		fmt.Fprintf(a.out, "  %s\n", view.Clean(q.ask.Why))
+		fmt.Fprintf(a.out, "  %s\n", strings.ReplaceAll(view.Clean(q.ask.Why), "\n", "\n  "))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

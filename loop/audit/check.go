@@ -63,17 +63,24 @@ func (c *checker) rows() {
 	if c.known[schema.OpenKey()] == 0 {
 		c.add(schema.OpenKey(), "it is missing")
 	}
-	highest := map[schema.Kind]int{}
+	numbers := map[schema.Kind][]int{}
 	for key := range c.known {
-		highest[key.Kind] = max(highest[key.Kind], key.N)
+		numbers[key.Kind] = append(numbers[key.Kind], key.N)
 	}
 	for kind, key := range map[schema.Kind]func(int) schema.Key{
 		schema.KindCtl: schema.CtlKey, schema.KindSay: schema.SayKey, schema.KindTurn: schema.TurnKey, schema.KindAnswer: schema.AnswerKey,
 	} {
-		for n := 1; n < highest[kind]; n++ {
-			if c.known[key(n)] == 0 {
-				c.add(key(n), "it is missing, though %s is there", key(highest[kind]))
+		there := numbers[kind]
+		slices.Sort(there)
+		next := 1
+		for _, n := range there { // a gap is one problem, however wide: a stranger may have chosen the number behind it
+			switch {
+			case n == next+1:
+				c.add(key(next), "it is missing, though %s is there", key(n))
+			case n > next:
+				c.add(key(next), "it is missing, and what follows it up to %s, though %s is there", key(n-1), key(n))
 			}
+			next = n + 1
 		}
 	}
 }

@@ -89,6 +89,7 @@ func TestCheck(t *testing.T) {
 		"no result":           {without(schema.ResultKey(1, 0, "files")), "result.1.0.files: it is missing, though the run is closed"},
 		"ran before its turn": {before(schema.BeginKey(1, 0, "files"), schema.TurnKey(1)), "begin.1.0.files (4): it is older than the turn"},
 		"said after close":    {more(written{schema.SayKey(2), &schema.Say{}}), "say.2 (21): it was written after close"},
+		"a wide gap":          {more(written{schema.SayKey(1<<31 - 1), &schema.Say{}}), "say.2: it is missing, and what follows it up to say.2147483646, though say.2147483647 is there"},
 		"close miscounts":     {instead(schema.CloseKey(), &schema.Close{State: "done", Turns: 3, Calls: 3}), "close (20): it counts 3 turns and 3 calls, there are 2 and 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
