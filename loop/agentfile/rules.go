@@ -116,7 +116,11 @@ func (r *reader) authority(f field) []string {
 		if scopes[i] == "" {
 			continue
 		}
-		if err := schema.CheckScopes(scopes[i : i+1]); err != nil {
+		about := scopes[i : i+1]
+		if scopes[i] == schema.ScopeAnd { // what is wrong with it is what stands beside it
+			about = scopes[max(0, i-1):min(len(scopes), i+2)]
+		}
+		if err := schema.CheckScopes(about); err != nil {
 			r.fail(n, CodeScope, "authority: %v", err)
 		}
 	}
