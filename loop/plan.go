@@ -47,7 +47,7 @@ func (x *exchange) decide(c *schema.TurnCall, tools []schema.Tool) {
 	x.equip(c, tool)
 	c.WithinMS = max(0, x.agent.cfg.Agent.Parallel.TimeoutMS)
 	if c.Queue == schema.QueueAgents {
-		c.WithinMS = cmp.Or(c.WithinMS, c.TimeoutMS, childWithin.Milliseconds())
+		c.WithinMS = cmp.Or(c.WithinMS, c.TimeoutMS, x.agent.cfg.Agent.Governance.HandoffWithin(c.Tool), childWithin.Milliseconds())
 	}
 	if c.Decision.Action == schema.ActionInvalid {
 		return // the arguments are no object

@@ -37,6 +37,23 @@ func (g *Governance) HandoffOf(s *Subagent) Handoff {
 	return Handoff{}
 }
 
+// handoffQueue is how long a sub-agent's call may wait to be taken, and its attempts to follow each other, in milliseconds.
+const handoffQueue = 60_000
+
+// HandoffWithin bounds the call of a sub-agent whose attempts have a timeout, waiting in the queue included, in milliseconds:
+// one that nobody serves must not be waited for for ever. 0: there is no bound of its own.
+func (g *Governance) HandoffWithin(tool string) int64 {
+	s := g.Subagent(tool)
+	if s == nil {
+		return 0
+	}
+	h := g.HandoffOf(s)
+	if h.TimeoutMS <= 0 {
+		return 0
+	}
+	return int64(1+max(0, h.MaxRetries))*h.TimeoutMS + handoffQueue
+}
+
 // ToolName is the name by which the model calls the sub-agent.
 func (s *Subagent) ToolName() string { return cmp.Or(s.Name, SubagentName(s.Agent)) }
 

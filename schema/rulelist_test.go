@@ -29,3 +29,19 @@ func TestRulesCovered(t *testing.T) {
 		}
 	}
 }
+
+func TestHandoffWithin(t *testing.T) {
+	t.Parallel()
+	g := &Governance{
+		Subagents: []Subagent{{Agent: "a", Handoff: &Handoff{TimeoutMS: 5000, MaxRetries: 2}}, {Agent: "b", Handoff: &Handoff{}}, {Agent: "c"}},
+		Handoff:   &Handoff{TimeoutMS: 1000},
+	}
+	for tool, want := range map[string]int64{"subagent_a": 75_000, "subagent_b": 0, "subagent_c": 61_000, "other": 0} {
+		if got := g.HandoffWithin(tool); got != want {
+			t.Errorf("%s: %d, want %d", tool, got, want)
+		}
+	}
+	if (*Governance)(nil).HandoffWithin("subagent_a") != 0 {
+		t.Error("without a governance there is no bound")
+	}
+}
