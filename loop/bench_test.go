@@ -18,6 +18,10 @@ func (instantBus) Append(context.Context, string, schema.Key, schema.Encodable, 
 	return 1, nil
 }
 
+func (instantBus) Facts(context.Context, string, uint64, ...schema.Kind) ([]schema.Fact, error) {
+	return nil, nil
+}
+
 func (instantBus) Start(calls ...schema.Dispatch) {
 	for _, d := range calls {
 		c := d.Call
