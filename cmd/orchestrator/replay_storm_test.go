@@ -29,14 +29,15 @@ type storm struct {
 	killWorker, killPlayer time.Duration // between two kills
 	killServer             time.Duration // before each of two
 	players                int           // that are killed at most; 0: any number
+	workers                int           // likewise: so often, calls hardly come to their end
 }
 
 // TestReplayInAStorm: every output stays equal and in order, whoever is killed.
 func TestReplayInAStorm(t *testing.T) {
 	t.Parallel()
 	s := storm{
-		files: []string{data(t, "parallel.jsonl")}, first: 60, parallel: 4, delay: "100-200ms",
-		killWorker: 300 * time.Millisecond, killPlayer: 4 * time.Second, killServer: 3 * time.Second, players: 2,
+		files: []string{data(t, "parallel.jsonl")}, first: 60, parallel: 4, delay: "50-100ms",
+		killWorker: 300 * time.Millisecond, killPlayer: 4 * time.Second, killServer: 3 * time.Second, players: 2, workers: 30,
 	}
 	if *stormLong {
 		s = storm{
@@ -109,7 +110,9 @@ func (g *gale) blow() {
 			g.Logf("not begun, as when the server was away: exit %d, %s", r.Code, r.Stderr)
 			g.player = g.play()
 		case <-workers.C:
-			g.killMock()
+			if g.killMock(); g.storm.workers > 0 && g.killed.workers >= g.storm.workers {
+				workers.Stop()
+			}
 		case <-players.C:
 			g.player.Signal(os.Kill)
 			g.player.Wait()
