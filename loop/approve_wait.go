@@ -81,3 +81,44 @@ func (q *questions) stops() <-chan struct{} {
 	}
 	return q.x.stop.calls.Done()
 }
+
+// consider takes a call on which a verdict is wanted one step further.
+func (s *starter) consider(i int) {
+	settled, err := s.questions.consider(i)
+	switch {
+	case err != nil:
+		s.arrivals <- arrival{i: i, err: err} // as a call whose dispatch fails: it is the last that is heard of it
+		s.running++
+		s.trouble = err
+		delete(s.questions.waiting, i)
+	case settled:
+		s.ready = append(s.ready, i)
+		s.nursery.answered(i)
+	default:
+		s.nursery.asks(i, s.questions.waiting[i])
+	}
+}
+
+// reconsider looks at all calls that wait for a verdict.
+func (s *starter) reconsider() {
+	s.questions.tools = nil // they may have changed while people thought
+	for i := range s.order.turn.Calls {
+		if _, waits := s.questions.waiting[i]; waits {
+			s.consider(i)
+		}
+	}
+	s.start()
+}
+
+// watchWaiting notes whether the turn waits for nothing but people.
+func (s *starter) watchWaiting() {
+	s.waiting.Store(s.running == 0 && len(s.ready) == 0 && len(s.questions.waiting) > 0)
+}
+
+// gone is ready when this process shall leave a run that waits for nothing but people.
+func (s *starter) gone() <-chan struct{} {
+	if !s.waiting.Load() || s.stop.calls.Err() != nil {
+		return nil
+	}
+	return s.stop.model.Done()
+}
