@@ -93,7 +93,8 @@ func soon(t *testing.T, done <-chan schema.Result) schema.Result {
 	return <-done
 }
 
-// TestB12OwnerCutOff: results that were recorded while the owner heard nothing are read when it is back.
+// TestB12OwnerCutOff: results that were recorded while the owner heard nothing are read when it is back, and no call that
+// has one is published again, though no answer to its publish was heard.
 func TestB12OwnerCutOff(t *testing.T) {
 	t.Parallel()
 	srv := server(t)
@@ -109,7 +110,9 @@ func TestB12OwnerCutOff(t *testing.T) {
 			var results []<-chan schema.Result
 			for i := range 6 {
 				results = append(results, dispatched(t, b, call(run, []string{"wait", "wait" + runOnce}[i%2], i), "test", time.Hour))
-				<-g.started
+				if got, want := <-g.started, call(run, "", i).String(); got != want {
+					t.Fatalf("%s started, want %s", got, want)
+				}
 			}
 			fault(proxy)
 			for range results {
@@ -125,6 +128,10 @@ func TestB12OwnerCutOff(t *testing.T) {
 				if r := soon(t, done); !r.OK || r.Index != i || r.Delivery != 1 {
 					t.Errorf("call %d: %+v", i, r)
 				}
+			}
+			stranger(t, srv).waitEmpty()
+			if len(g.started) > 0 {
+				t.Errorf("%s started again", <-g.started)
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func (o *owner) pursue(ev ownerEvent, err error) {
 }
 
 // publishAgain takes what went wrong with the last attempt. Silence is answered by another copy, which the facts make
-// harmless; a refusal is the call's outcome.
+// harmless, unless the call has its result by now; a refusal is the call's outcome.
 func (o *owner) publishAgain(err error) (ownerEvent, error) {
 	for attempt := 1; ; attempt++ {
 		switch {
@@ -61,15 +61,32 @@ func (o *owner) publishAgain(err error) (ownerEvent, error) {
 			return ev, nil
 		}
 		_ = backoff(o.ctx, attempt) // an ended ctx is seen by the next glance
-		var m *nats.Msg
-		if m, err = o.refer(); err == nil {
-			tracing.Inject(o.ctx, m.Header)
-			var seq uint64
-			if seq, err = o.bus.publish(m); err == nil {
-				o.place(seq)
-			}
+		recorded, lookErr := o.bus.lookFact(o.ctx, o.call.Run, o.key)
+		switch {
+		case lookErr != nil && o.bus.hopeless(lookErr):
+			return 0, lookErr
+		case lookErr != nil:
+			continue
+		case recorded != nil:
+			o.read(recorded.Data)
+			return evSettled, nil
 		}
+		err = o.publishCopy()
 	}
+}
+
+// publishCopy publishes the call once more.
+func (o *owner) publishCopy() error {
+	m, err := o.refer()
+	if err != nil {
+		return err
+	}
+	tracing.Inject(o.ctx, m.Header)
+	seq, err := o.bus.publish(m)
+	if err == nil {
+		o.place(seq)
+	}
+	return err
 }
 
 // glance tells what has happened to a call that is not known to be published; evPublished: nothing.
