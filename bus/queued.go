@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -16,13 +18,17 @@ import (
 // FindQueued is FindRun that also finds a run which waits in the queue and that nobody has opened yet.
 func (b *Bus) FindQueued(ctx context.Context, prefix string) (string, error) {
 	run, err := b.FindRun(ctx, prefix)
-	if !errors.Is(err, ErrNoRun) || !schema.ValidID(prefix) {
+	if run == prefix || !schema.ValidID(prefix) || err != nil && !errors.Is(err, ErrNoRun) {
 		return run, err
 	}
 	found, lookErr := b.queuedLike(ctx, prefix)
-	switch {
-	case lookErr != nil:
+	if lookErr != nil {
 		return "", fmt.Errorf("find run %s in the queue: %w", prefix, lookErr)
+	}
+	if err == nil && !slices.Contains(found, run) {
+		found = append(found, run)
+	}
+	switch {
 	case slices.Contains(found, prefix):
 		return prefix, nil
 	case len(found) > 1:
@@ -47,21 +53,72 @@ func (b *Bus) known(ctx context.Context, run string) error {
 	return err
 }
 
-// queuedLike returns the runs whose ids begin with prefix and that a message of the queue agents brings, sorted. It asks
-// the leader for one message after another: what a replica lacks may be there all the same.
+// queuedLike returns the runs whose ids begin with prefix and that a message of the queue agents brings, sorted.
 func (b *Bus) queuedLike(ctx context.Context, prefix string) (found []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	for seq := uint64(1); ; seq++ {
-		m, err := b.nextQueued(ctx, seq)
-		if err != nil || m == nil {
-			slices.Sort(found)
-			return slices.Compact(found), err
+	for m, err := range b.queuedMessages(ctx) {
+		if err != nil {
+			return nil, err
 		}
-		if run, ok := broughtRun(m); ok && strings.HasPrefix(run, prefix) {
-			found = append(found, run)
+		if call, ok := broughtCall(m); ok && strings.HasPrefix(startedBy(call), prefix) {
+			found = append(found, startedBy(call))
 		}
-		seq = m.Sequence
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// QueuedRun is a run that waits in the queue agents and that nobody has opened yet.
+type QueuedRun struct {
+	ID   string
+	At   time.Time    // when it was put there
+	Call *schema.Call // starts it; the arguments are missing when they are too large for a message
+}
+
+// Queued returns the runs that wait in the queue, oldest first, while they are asked for. It reads the queue message by
+// message, those of runs under way among them. After an error nothing follows.
+func (b *Bus) Queued(ctx context.Context) iter.Seq2[QueuedRun, error] {
+	return func(yield func(QueuedRun, error) bool) {
+		seen := map[string]bool{}
+		for m, err := range b.queuedMessages(ctx) {
+			if err != nil {
+				yield(QueuedRun{}, fmt.Errorf("list the queue: %w", err))
+				return
+			}
+			call, ok := broughtCall(m)
+			if !ok || seen[startedBy(call)] {
+				continue
+			}
+			run := startedBy(call)
+			seen[run] = true
+			open, err := b.lookFact(ctx, run, schema.OpenKey())
+			if err != nil {
+				yield(QueuedRun{}, fmt.Errorf("list the queue: %w", err))
+				return
+			}
+			if open == nil && !yield(QueuedRun{ID: run, At: m.Time, Call: call}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// queuedMessages returns what lies in the queue agents, oldest first. It asks the leader for one message after another:
+// what a replica lacks may be there all the same.
+func (b *Bus) queuedMessages(ctx context.Context) iter.Seq2[*jetstream.RawStreamMsg, error] {
+	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
+		for seq := uint64(1); ; seq++ {
+			m, err := b.nextQueued(ctx, seq)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if m == nil || !yield(m, nil) {
+				return
+			}
+			seq = m.Sequence
+		}
 	}
 }
 
@@ -74,15 +131,12 @@ func (b *Bus) nextQueued(ctx context.Context, seq uint64) (*jetstream.RawStreamM
 	return b.leaderGet(ctx, b.names.work(), body)
 }
 
-// broughtRun returns the run that a message of the queue agents brings.
-func broughtRun(m *jetstream.RawStreamMsg) (run string, ok bool) {
-	call := &schema.Call{}
+// broughtCall returns the call by which a message of the queue agents starts a run, without its arguments when they are
+// not in the message.
+func broughtCall(m *jetstream.RawStreamMsg) (*schema.Call, bool) {
 	if ref, isRef := schema.ParseReference(m.Data); isRef {
-		call.Run, call.Turn, call.Index = ref.Run, ref.Turn, ref.Index
-	} else if c, err := schema.DecodeCall(m.Data); err == nil {
-		call = c
-	} else {
-		return "", false // a wake-up, of a run that is open, or a stranger's
+		return &schema.Call{Run: ref.Run, Turn: ref.Turn, Index: ref.Index}, schema.ValidID(ref.Run)
 	}
-	return startedBy(call), true
+	call, err := schema.DecodeCall(m.Data)
+	return call, err == nil // else a wake-up, of a run that is open, or a stranger's
 }

@@ -3,6 +3,7 @@ package bus_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,10 +18,12 @@ func TestStopOfARunInTheQueue(t *testing.T) {
 	t.Parallel()
 	srv := server(t)
 	b, m := connect(t, srv), &slowModel{}
-	for name, task := range map[string]string{"small": "go", "large": strings.Repeat("go ", schema.MaxInline)} {
-		run := start(t, b, "helper", fmt.Sprintf(`{"task":%q}`, task))
+	for name, tt := range map[string]struct{ task, why string }{
+		"small": {"go", "enough"}, "large": {strings.Repeat("go ", schema.MaxInline), "enough"}, "closed": {"go", schema.WhyClose},
+	} {
+		run := start(t, b, "helper", fmt.Sprintf(`{"task":%q}`, tt.task))
 		for _, already := range []bool{false, true} {
-			if s, err := b.StopRun(t.Context(), run, "enough"); err != nil || s.Slot != 1 || s.Already != already {
+			if s, err := b.StopRun(t.Context(), run, tt.why); err != nil || s.Slot != 1 || s.Already != already {
 				t.Errorf("%s: %+v, %v", name, s, err)
 			}
 		}
@@ -71,6 +74,29 @@ func TestFindQueued(t *testing.T) {
 		if s, err := b.StopRun(t.Context(), prefix, "x"); !errors.Is(err, bus.ErrNoRun) {
 			t.Errorf("stop of %s: %+v, %v", prefix, s, err)
 		}
+	}
+	var queued []string
+	for q, err := range b.Queued(t.Context()) {
+		if err != nil || q.Call.Tool != "helper" || q.At.IsZero() {
+			t.Errorf("%+v, %v", q, err)
+		}
+		queued = append(queued, q.ID)
+	}
+	if want := []string{"abc", "abcd", "abce", child}; !slices.Equal(queued, want) {
+		t.Errorf("in the queue: %q, want %q", queued, want)
+	}
+	openRun(t, b, "abcd")
+	openRun(t, b, "parent-1")
+	if got, err := b.FindQueued(t.Context(), "parent"); err != nil || got != "parent-1" {
+		t.Errorf("parent: %q, %v", got, err)
+	}
+	for q, err := range b.Queued(t.Context()) {
+		if err != nil || q.ID == "abcd" {
+			t.Errorf("%+v, %v, though it is open", q, err)
+		}
+	}
+	if _, err := b.SayTo(t.Context(), "abc", "hello"); !errors.Is(err, bus.ErrRunQueued) {
+		t.Errorf("said to a run in the queue: %v", err)
 	}
 	var many *bus.AmbiguousError
 	if _, err := b.FindQueued(t.Context(), "ab"); !errors.As(err, &many) || len(many.Runs) != 2 {

@@ -18,6 +18,8 @@ var (
 	ErrNoRun = errors.New("there is no such run")
 	// ErrRunClosed: the run is closed and takes nothing any more.
 	ErrRunClosed = errors.New("the run is closed")
+	// ErrRunQueued: the run waits in the queue, and takes nothing before somebody has opened it.
+	ErrRunQueued = errors.New("the run waits in the queue, nobody has taken it yet")
 )
 
 // AmbiguousError says that several runs have ids that begin alike.

@@ -68,7 +68,7 @@ func isStop(data []byte) bool {
 }
 
 // SayTo tells a run something, under the next free number, which it returns. Whoever owns the run answers. ErrNoRun,
-// ErrRunClosed, or trouble with the transport.
+// ErrRunQueued, ErrRunClosed, or trouble with the transport.
 func (b *Bus) SayTo(ctx context.Context, run, text string) (int, error) {
 	k, err := b.say(ctx, run, text)
 	if err != nil {
@@ -79,6 +79,9 @@ func (b *Bus) SayTo(ctx context.Context, run, text string) (int, error) {
 
 func (b *Bus) say(ctx context.Context, run, text string) (int, error) {
 	open, err := b.opened(ctx, run)
+	if errors.Is(err, ErrNoRun) && b.known(ctx, run) == nil {
+		err = ErrRunQueued
+	}
 	if err != nil {
 		return 0, err
 	}

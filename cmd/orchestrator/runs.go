@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -40,16 +42,13 @@ type runFlags struct {
 	ID string `arg:"" name:"run" help:"Id of the run, or its beginning."`
 }
 
+// find returns the run, which may still wait in the queue.
 func (f *runFlags) find(ctx context.Context, app *cli.App) (*session.Session, string, error) {
-	return f.findBy(ctx, app, (*bus.Bus).FindRun)
-}
-
-func (f *runFlags) findBy(ctx context.Context, app *cli.App, find func(*bus.Bus, context.Context, string) (string, error)) (*session.Session, string, error) {
 	s, err := f.open(ctx, app)
 	if err != nil {
 		return nil, "", err
 	}
-	id, err := find(s.Bus, ctx, f.ID)
+	id, err := s.Bus.FindQueued(ctx, f.ID)
 	if err != nil {
 		s.Close()
 		return nil, "", whichRun(err)
@@ -79,7 +78,7 @@ type RunsListCmd struct {
 	recordFlags
 	JSON  bool `name:"json" help:"One JSON object per run."`
 	Limit int  `default:"20" help:"At most so many; 0: all."`
-	Open  bool `help:"Only runs that are not closed."`
+	Open  bool `help:"Only runs that are not closed, those that wait in the queue among them."`
 }
 
 // listedRun is a run in a list.
@@ -87,7 +86,7 @@ type listedRun struct {
 	Run       string `json:"run"`
 	Kind      string `json:"kind"`
 	Agent     string `json:"agent,omitempty"`
-	State     string `json:"state"` // open, stopping, or why it closed
+	State     string `json:"state"` // queued, open, stopping, or why it closed
 	Closed    bool   `json:"closed"`
 	Turns     int    `json:"turns"`
 	Calls     int    `json:"calls"`
@@ -105,14 +104,7 @@ func (c *RunsListCmd) Run(ctx context.Context, app *cli.App) error {
 	out := view.New(view.Config{Out: app.Out, Format: view.JSON})
 	rows := [][]string{{"RUN", "AGENT", "STATE", "TURNS", "CALLS", "STARTED", "AGE"}}
 	n := 0
-	for info, err := range s.Bus.Runs(ctx) {
-		if err != nil {
-			return fmt.Errorf("runs list: %w", err)
-		}
-		if c.Open && info.Close != nil {
-			continue
-		}
-		l, err := listRun(ctx, s.Bus, info)
+	for l, err := range c.runs(ctx, s.Bus) {
 		if err != nil {
 			return fmt.Errorf("runs list: %w", err)
 		}
@@ -130,6 +122,48 @@ func (c *RunsListCmd) Run(ctx context.Context, app *cli.App) error {
 	}
 	return nil
 }
+
+// runs returns the runs that wait in the queue, then the others, each newest first.
+func (c *RunsListCmd) runs(ctx context.Context, b *bus.Bus) iter.Seq2[listedRun, error] {
+	return func(yield func(listedRun, error) bool) {
+		var queued []bus.QueuedRun
+		for q, err := range b.Queued(ctx) {
+			if err != nil {
+				yield(listedRun{}, err)
+				return
+			}
+			queued = append(queued, q)
+		}
+		for _, q := range slices.Backward(queued) {
+			if !yield(listQueued(b, q), nil) {
+				return
+			}
+		}
+		for info, err := range b.Runs(ctx) {
+			if err == nil && c.Open && info.Close != nil {
+				continue
+			}
+			l := listedRun{}
+			if err == nil {
+				l, err = listRun(ctx, b, info)
+			}
+			if !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+// listQueued describes a run of which there is nothing but the call that starts it.
+func listQueued(b *bus.Bus, q bus.QueuedRun) listedRun {
+	return listedRun{
+		Run: q.ID, Kind: schema.RunAgent, Agent: q.Call.Tool, State: stateQueued, StartedMS: q.At.UnixMilli(),
+		AgeMS: max(0, b.Now().Sub(q.At).Milliseconds()),
+	}
+}
+
+// stateQueued is the state of a run that nobody has opened.
+const stateQueued = "queued"
 
 // printRows prints a table whose cells are clean.
 func printRows(app *cli.App, rows [][]string) {
@@ -185,7 +219,7 @@ func (c *RunsStopCmd) Run(ctx context.Context, app *cli.App) error {
 	if c.Why == schema.WhyClose {
 		return cli.Usagef("runs stop: --why %s means something else; `runs close` says it", schema.WhyClose)
 	}
-	s, id, err := c.findBy(ctx, app, (*bus.Bus).FindQueued)
+	s, id, err := c.find(ctx, app)
 	if err != nil {
 		return fmt.Errorf("runs stop: %w", err)
 	}

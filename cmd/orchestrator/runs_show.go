@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
 	"github.com/jetcrew/jetcrew/cmd/internal/view"
 	"github.com/jetcrew/jetcrew/schema"
@@ -35,6 +36,11 @@ func (c *RunsShowCmd) Run(ctx context.Context, app *cli.App) error {
 		return fmt.Errorf("runs show: %w", err)
 	}
 	shown := showRun(id, facts)
+	if shown.Kind == "" { // nobody has opened it
+		if err := shown.queued(ctx, s.Bus); err != nil {
+			return fmt.Errorf("runs show: %w", err)
+		}
+	}
 	if c.Call == "" {
 		c.print(app, shown, shown.lines)
 		return nil
@@ -76,7 +82,7 @@ type shownRun struct {
 	Run       string        `json:"run"`
 	Kind      string        `json:"kind"`
 	Agent     string        `json:"agent,omitempty"`
-	State     string        `json:"state"` // open, stopping, or why it closed
+	State     string        `json:"state"` // queued, open, stopping, or why it closed
 	StartedMS int64         `json:"started_ms"`
 	ClosedMS  int64         `json:"closed_ms,omitempty"`
 	Slots     []shownSlot   `json:"slots"`
@@ -187,6 +193,24 @@ func (r *shownRun) apply(f schema.Fact) {
 			c.apply(f)
 		}
 	}
+}
+
+// queued adds what the queue says of a run that nobody has opened.
+func (r *shownRun) queued(ctx context.Context, b *bus.Bus) error {
+	for q, err := range b.Queued(ctx) {
+		switch {
+		case err != nil:
+			return err
+		case q.ID == r.Run:
+			r.Kind, r.Agent, r.StartedMS = schema.RunAgent, q.Call.Tool, q.At.UnixMilli()
+			if r.State == "open" { // else it is stopped already
+				r.State = stateQueued
+			}
+			r.tell("nobody has taken it yet; an `orchestrator serve` with this agent does. " + oneLine(string(q.Call.Args)))
+			return nil
+		}
+	}
+	return nil // it was opened meanwhile
 }
 
 // tell adds lines to the talk.

@@ -58,7 +58,12 @@ func TestRunsFromElsewhere(t *testing.T) {
 	if err := b.StartRun(t.Context(), &schema.Call{Run: "queued-1", Tool: "helper", Args: `{"task":"go"}`}); err != nil {
 		t.Fatal(err)
 	}
+	wantInOrder(t, runs(0, "list"), "queued-1  helper  queued", "first-2")
+	wantInOrder(t, runs(0, "list", "--json", "--limit", "1", "--open"), `"run":"queued-1"`, `"state":"queued"`)
+	wantInOrder(t, runs(0, "show", "queued"), "run      queued-1", "agent    helper", "state    queued", "nobody has taken it yet", `{"task":"go"}`)
+	wantInOrder(t, runs(1, "say", "queued", "hello"), "waits in the queue")
 	wantInOrder(t, runs(0, "stop", "queued"), "run queued-1: wrote the stop in slot ctl.1")
+	wantInOrder(t, runs(0, "show", "queued"), "state    stopping", "ctl.1", "nobody has taken it yet")
 	wantCode(t, orchestrator(t, "runs", "list"), 2)
 }
 
