@@ -73,6 +73,7 @@ type Bus struct {
 	broken atomic.Int64 // when the connection was last lost, Unix nanoseconds; 0: never
 
 	contact contact
+	room    room
 
 	mu      sync.Mutex
 	feeds   map[string]*feed // by run

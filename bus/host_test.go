@@ -76,8 +76,9 @@ func waitClosed(t *testing.T, b *bus.Bus, run string, within time.Duration) []sc
 		t.Fatal(err)
 	}
 	defer stop()
-	late := time.NewTimer(within)
+	late, again := time.NewTimer(within), time.NewTicker(time.Second)
 	defer late.Stop()
+	defer again.Stop()
 	for {
 		facts, err := b.Facts(t.Context(), run, 0)
 		if err != nil {
@@ -88,6 +89,7 @@ func waitClosed(t *testing.T, b *bus.Bus, run string, within time.Duration) []sc
 		}
 		select {
 		case <-closed:
+		case <-again.C: // the servers of a cluster learn one after another who listens
 		case <-late.C:
 			t.Fatalf("run is not closed within %v: %+v", within, facts)
 		}

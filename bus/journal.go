@@ -20,7 +20,8 @@ import (
 // Append records payload as the fact key of run, once and for ever. unless names a fact, of the same run where it
 // names no other, that must be absent; the zero Key names none. It returns the fact's sequence in the stream of runs.
 //
-// schema.ErrExists: another fact has the key. schema.ErrGuarded: the fact unless exists. A fact with the same bytes
+// schema.ErrExists: another fact has the key. schema.ErrGuarded: the fact unless exists. schema.ErrNoRoom: no run may be
+// opened now. A fact with the same bytes
 // counts as recorded by this call. A payload above schema.MaxInline lies in the object store, and of a result's output
 // the fact holds head and tail; above schema.MaxPayload it is an error. Whatever else it returns is trouble with the
 // transport after 60 s of attempts.
@@ -28,6 +29,11 @@ func (b *Bus) Append(ctx context.Context, run string, key schema.Key, payload sc
 	data, err := schema.Encode(payload)
 	if err != nil {
 		return 0, fmt.Errorf("append %s %s: %w", run, key, err)
+	}
+	if key.Kind == schema.KindOpen {
+		if err := b.roomFor(ctx, run); err != nil {
+			return 0, fmt.Errorf("append %s %s: %w", run, key, err)
+		}
 	}
 	if len(data) > schema.MaxInline {
 		if data, err = b.fitFact(ctx, run, key, payload, data); err != nil {

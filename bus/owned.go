@@ -32,6 +32,9 @@ func (b *Bus) StartRun(ctx context.Context, call *schema.Call) error {
 			return fmt.Errorf("start run %s: %w", call.Run, err)
 		}
 	}
+	if err := b.checkRoom(ctx); err != nil {
+		return fmt.Errorf("start run %s: %w", call.Run, err)
+	}
 	m := &nats.Msg{Subject: b.names.workSubject(schema.QueueAgents), Header: nats.Header{}, Data: data}
 	tracing.Inject(ctx, m.Header)
 	if _, err := b.publish(m); err != nil {

@@ -130,7 +130,8 @@ func rest(b schema.Budget, s schema.Spent) (left schema.Budget, ok bool) {
 	return left, ok
 }
 
-// again opens the next attempt and tells it its task. It returns false when the call has been stopped meanwhile.
+// again opens the next attempt and tells it its task. It returns false when the call has been stopped meanwhile, or when
+// there is no room for a run.
 func (r *Run) again(ctx context.Context, open *schema.Open, spent schema.Spent) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeBound)
 	defer cancel()
@@ -145,6 +146,8 @@ func (r *Run) again(ctx context.Context, open *schema.Open, spent schema.Spent) 
 	switch {
 	case errors.Is(err, schema.ErrGuarded):
 		return true, nil // the call is settled
+	case errors.Is(err, schema.ErrNoRoom):
+		return false, nil // what this attempt came to stays the outcome
 	case err != nil && !errors.Is(err, schema.ErrExists):
 		return false, fmt.Errorf("open attempt %d: %w", h.Attempt, err)
 	}

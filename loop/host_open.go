@@ -106,6 +106,11 @@ func (h *Host) openFor(ctx context.Context, r *Run, c *child, open *schema.Open)
 		return &schema.Taken{Act: schema.TakenDone, Reason: "the call is settled"}, nil
 	case errors.Is(err, schema.ErrExists):
 		return nil, r.refresh(ctx)
+	case errors.Is(err, schema.ErrNoRoom) && c.call.Turn > 0:
+		taken, err := c.settle(ctx, &schema.Error{Type: schema.QueueFull, Message: schema.ErrNoRoom.Error()})
+		return &taken, err
+	case errors.Is(err, schema.ErrNoRoom):
+		return &schema.Taken{Act: schema.TakenCannot, After: cannotDelay, Reason: err.Error()}, nil
 	}
 	return nil, err
 }

@@ -33,6 +33,8 @@ var (
 	ErrExists = errors.New("fact exists")
 	// ErrGuarded: the fact that must be absent exists, so the write was refused.
 	ErrGuarded = errors.New("refused by a guarding fact")
+	// ErrNoRoom: the bus is too full for a new run. Runs under way go on.
+	ErrNoRoom = errors.New("no room for a new run")
 )
 
 // maxErrorText bounds the message inside a TOOL_ERROR line, in bytes, so that a failing tool cannot flood the model.
