@@ -208,7 +208,7 @@ func TestB02HalfOpenWorker(t *testing.T) {
 	}
 }
 
-// TestB10LostAcknowledgements: an owner that hears no answer publishes its call again, and the call starts once.
+// TestB10LostAcknowledgements: an owner that heard no answer publishes its call again, and the call starts once.
 func TestB10LostAcknowledgements(t *testing.T) {
 	t.Parallel()
 	srv := server(t)
@@ -221,8 +221,9 @@ func TestB10LostAcknowledgements(t *testing.T) {
 	proxy.Set(bustest.Fault{DropDown: true})
 	done := dispatched(t, b, c, "test", time.Minute)
 	f.next(published)
-	f.next(published) // it was published again
+	bustest.Eventually(t, "the answer is lost", proxy.Lossy)
 	proxy.Heal()
+	f.next(published) // it was published again, since it has no result yet
 	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 2, Tools: toolbox{c.Tool: n.run}})
 	if r := <-done; !r.OK {
 		t.Errorf("%+v", r)

@@ -72,6 +72,18 @@ func (p *Proxy) Heal() {
 	p.endLinks(func(l *link) bool { return l.lossy })
 }
 
+// Lossy tells whether a connection has lost bytes. Heal would end it.
+func (p *Proxy) Lossy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		if l.lossy {
+			return true
+		}
+	}
+	return false
+}
+
 // retarget passes new connections on to another server.
 func (p *Proxy) retarget(target string) {
 	p.mu.Lock()
