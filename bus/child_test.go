@@ -255,3 +255,25 @@ func TestForegroundCallsAgent(t *testing.T) {
 		t.Errorf("answer %+v, %v", answer, err)
 	}
 }
+
+// TestChildOfAnUnknownRun: who publishes a child call of a run that no orchestrator has opened gets its result all the
+// same, and at once: that there is no such run is the leader's word.
+func TestChildOfAnUnknownRun(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	(&company{}).open(t, connect(t, srv), 2)
+	stranger(t, srv).say("jc.work.agents.0", []byte(`{"v":1,"run":"elsewhere","turn":2,"index":1,"tool":"a","args":{"task":"go"}}`))
+	bustest.Eventually(t, "the call has its result", func() bool {
+		facts, err := b.Facts(t.Context(), "elsewhere", 0, schema.KindResult)
+		if err != nil || len(facts) == 0 {
+			return false
+		}
+		r, err := schema.DecodeResult(facts[0].Data)
+		if err != nil || !r.OK || r.Output != "a()" || facts[0].Key != schema.ResultKey(2, 1, schema.QueueAgents) {
+			t.Errorf("%s %+v, %v", facts[0].Key, r, err)
+		}
+		return true
+	})
+	waitClosed(t, b, schema.ChildRun("elsewhere", 2, 1, 1), bustest.Patience)
+}

@@ -136,7 +136,8 @@ func (b *Bus) lookFact(ctx context.Context, run string, key schema.Key) (*jetstr
 }
 
 // Facts returns the facts of run in stored order, all of them or those of the given kinds. upto is the sequence of one
-// of these facts, and Facts waits until the replica that answers has it; 0 is no such barrier.
+// of these facts, and Facts waits until the replica that answers has it; 0 is no such barrier: a fact may be missing that
+// is there. Of the kinds open and close, each of which a run has once, one alone is read at the leader, whose word counts.
 func (b *Bus) Facts(ctx context.Context, run string, upto uint64, kinds ...schema.Kind) ([]schema.Fact, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -159,6 +160,9 @@ func (b *Bus) Facts(ctx context.Context, run string, upto uint64, kinds ...schem
 
 // readFacts asks for the facts at once, and page by page when they are more than one request may match.
 func (b *Bus) readFacts(ctx context.Context, run string, kinds []schema.Kind) ([]schema.Fact, error) {
+	if len(kinds) == 1 && (kinds[0] == schema.KindOpen || kinds[0] == schema.KindClose) {
+		return b.onlyFact(ctx, run, schema.Key{Kind: kinds[0]})
+	}
 	wanted := []string{b.names.facts(run)}
 	if len(kinds) > 0 {
 		wanted = b.filters(run, kinds...)
@@ -172,6 +176,16 @@ func (b *Bus) readFacts(ctx context.Context, run string, kinds []schema.Kind) ([
 		facts = slices.DeleteFunc(facts, func(f schema.Fact) bool { return !slices.Contains(kinds, f.Key.Kind) })
 	}
 	return facts, err
+}
+
+// onlyFact returns the fact key, if it is there.
+func (b *Bus) onlyFact(ctx context.Context, run string, key schema.Key) ([]schema.Fact, error) {
+	m, err := b.lookFact(ctx, run, key)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	f, err := b.fact(m.Subject, "run", m.Data, m.Sequence, m.Time)
+	return []schema.Fact{f}, err
 }
 
 // filters returns the subjects of the facts of each kind.

@@ -22,7 +22,7 @@ type child struct {
 	host   *Host
 	run    schema.RunMessage
 	call   *schema.Call
-	parent *schema.Open     // nil: its run is not known
+	parent *schema.Open     // nil: no orchestrator has opened its run
 	policy *schema.Handover // of a sub-agent's call
 }
 
@@ -48,9 +48,6 @@ func (c *child) admit(ctx context.Context, args schema.AgentArgs) (*schema.Error
 			return refuse(schema.ToolFailed, "agent %.80q is at work above this call already: an agent cannot call itself, not through others either", c.call.Tool)
 		}
 		c.parent = o // of the last one
-	}
-	if c.parent == nil && c.run.Delivery <= maxUnknown { // a replica may be behind, and absence must not decide
-		return nil, fmt.Errorf("the run above call %s is not readable yet", c.call)
 	}
 	if why := c.forbidden(); why != "" {
 		return refuse(schema.Denied, "%s", why)

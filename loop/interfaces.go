@@ -16,6 +16,7 @@ type Journal interface {
 	Append(ctx context.Context, run string, key schema.Key, payload schema.Encodable, unless schema.Key) (seq uint64, err error)
 	// Facts returns the facts of run in stored order, all of them or those of the given kinds. upto is the sequence of
 	// one of these facts that the caller wrote, which makes it a barrier: at least up to there nothing is missing; 0: none.
+	// Of the kinds open and close one alone is read where its absence can be told.
 	Facts(ctx context.Context, run string, upto uint64, kinds ...schema.Kind) ([]schema.Fact, error)
 	// Watch makes this process hear the run until stop is called, which returns when heard is not running any more.
 	// heard gets at least the ctl, say, verdict and close facts; they are hints, may be lost or come twice. heard must not block.
