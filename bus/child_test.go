@@ -104,6 +104,48 @@ func TestD04StopReachesChildren(t *testing.T) {
 	}
 }
 
+// TestD04StopBelowWithoutOrchestrators: a stop ends what runs for the runs below, though no orchestrator lives that could
+// hand it on.
+func TestD04StopBelowWithoutOrchestrators(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b, g := connect(t, srv), newDoor()
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 1, Tools: toolbox{"wait": g.run}})
+	above := schema.NewID()
+	run := above
+	openRun(t, b, run)
+	for range 2 {
+		turn := &schema.Turn{N: 1, Calls: []schema.TurnCall{{Queue: schema.QueueNone}, {Tool: "helper", Queue: schema.QueueAgents}}}
+		if _, err := b.Append(t.Context(), run, schema.TurnKey(1), turn, schema.Key{}); err != nil {
+			t.Fatal(err)
+		}
+		run = schema.ChildRun(run, 1, 1, 1)
+		openRun(t, b, run)
+	}
+	owner, done := connect(t, srv), make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = owner.Dispatch(context.Background(), call(run, "wait", 0), "test", time.Hour) // the connection ends it
+	}()
+	<-g.started
+	owner.Close()
+	<-done
+	if _, err := b.StopRun(t.Context(), above, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	bustest.Eventually(t, "the call is cancelled", func() bool {
+		facts, err := b.Facts(t.Context(), run, 0, schema.KindResult)
+		if err != nil || len(facts) == 0 {
+			return false
+		}
+		r, err := schema.DecodeResult(facts[0].Data)
+		if err != nil || r.Error == nil || r.Error.Type != schema.Cancelled {
+			t.Errorf("%+v, %v", r, err)
+		}
+		return true
+	})
+}
+
 // TestChildDeadline: a parked parent's timer ends a child that is over its time.
 func TestChildDeadline(t *testing.T) {
 	t.Parallel()

@@ -176,7 +176,7 @@ func (s *hosting) handle(ctx context.Context, m *nats.Msg) {
 	data, err := s.bus.errandData(ctx, m.Data)
 	if err != nil && !errors.Is(err, ErrNoBlob) {
 		s.bus.log.Warn("message not read, it comes again", "queue", schema.QueueAgents, "seq", o.seq, "error", err)
-		e.nak(ownedDelay)
+		e.nak(ownedDelay())
 		return
 	}
 	if err == nil {
@@ -233,7 +233,7 @@ func (e *errand) work(ctx context.Context) {
 		cancel: func(error) {}, // a run is stopped by a fact; the hint is for its calls
 	}
 	if present := b.table.add(slot); present != nil {
-		e.nak(ownedDelay)
+		e.nak(ownedDelay())
 		return
 	}
 	defer b.table.drop(slot)
@@ -244,10 +244,10 @@ func (e *errand) work(ctx context.Context) {
 		return
 	case err != nil:
 		b.log.Warn("run not taken, it comes again", "run", e.run.Run, "error", err)
-		e.nak(ownedDelay)
+		e.nak(ownedDelay())
 		return
 	case owned:
-		e.nak(ownedDelay)
+		e.nak(ownedDelay())
 		return
 	}
 	slot.active.Store(true)

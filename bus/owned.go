@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -13,12 +14,13 @@ import (
 	"github.com/jetcrew/jetcrew/tracing"
 )
 
-const (
-	ownedDelay = 2 * time.Second // before a message for a run that somebody works on comes again
-	// goneAfter is how long nobody must hear an owner's questions before its run is taken over. It is less than
-	// askSilence because a wrong answer costs a model request only: the old owner loses its next write.
-	goneAfter = 2 * time.Second
-)
+// goneAfter is how long nobody must hear an owner's questions before its run is taken over. It is less than askSilence
+// because a wrong answer costs a model request only: the old owner loses its next write.
+const goneAfter = 2 * time.Second
+
+// ownedDelay is how long a message stays away for a run that somebody works on. It is jittered: the call that starts a
+// run and a wake-up for it would else come together again and again, and hold each other up.
+func ownedDelay() time.Duration { return time.Second + rand.N(time.Second) }
 
 // StartRun publishes the call that starts a run of its own: turn 0, the agent as tool, the task in its arguments.
 // Whichever orchestrator takes it opens the run.

@@ -18,6 +18,9 @@ const (
 	stopEvery   = 5 * time.Second // how often it is made sure that a child's stop stands
 )
 
+// whyUnwanted says for workers why a call ends that was stopped.
+const whyUnwanted = "the caller does not want it any more"
+
 // pursue takes the call to its end, from ev on, unless err has ended it.
 func (o *owner) pursue(ev ownerEvent, err error) {
 	for err == nil {
@@ -198,7 +201,7 @@ func (o *owner) ended() string {
 	if o.stopped.IsZero() {
 		return "its deadline has passed"
 	}
-	return "the caller does not want it any more"
+	return whyUnwanted
 }
 
 // why says for the model what the owner's own result means.

@@ -16,7 +16,7 @@ type Stop struct {
 }
 
 // StopRun stops a run durably: it writes the next free ctl slot as a stop, unless there is one, and sends the workers
-// the hint to end its calls. A run that waits in the queue is stopped before it is opened: whoever takes it asks no model
+// the hint to end its calls. The runs below it, which wait for nobody's word but their owners', are stopped with it. A run that waits in the queue is stopped before it is opened: whoever takes it asks no model
 // and closes it. ErrNoRun, ErrRunClosed, or trouble with the transport.
 func (b *Bus) StopRun(ctx context.Context, run, why string) (Stop, error) {
 	return b.stopKnown(ctx, run, why, b.known)
@@ -40,10 +40,40 @@ func (b *Bus) stopKnown(ctx context.Context, run, why string, known func(context
 		return s, fmt.Errorf("stop run %s: %w", run, err)
 	}
 	b.send(b.names.cancel(run), &Cancel{Reason: why})
+	if err := b.stopBelow(ctx, run); err != nil {
+		b.log.Warn("runs below a stopped one are left to its owner", "run", run, "error", err)
+	}
 	flush, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	s.Hinted = b.nc.FlushWithContext(flush) == nil
 	return s, nil
+}
+
+// stopBelow stops the runs of a stopped run's open calls of agents. Its owner does that too, where it has one.
+func (b *Bus) stopBelow(ctx context.Context, run string) error {
+	facts, err := b.Facts(ctx, run, 0, schema.KindTurn, schema.KindResult)
+	if err != nil {
+		return err
+	}
+	settled := map[schema.Key]bool{}
+	for _, f := range facts {
+		settled[f.Key] = f.Key.Kind == schema.KindResult
+	}
+	for _, f := range facts {
+		var turn schema.Turn
+		if f.Key.Kind != schema.KindTurn || schema.Decode(f.Data, &turn) != nil {
+			continue
+		}
+		for i := range turn.Calls {
+			if turn.Calls[i].Queue != schema.QueueAgents || settled[schema.ResultKey(f.Key.N, i, schema.QueueAgents)] {
+				continue
+			}
+			if err := b.stopAttempts(ctx, run, f.Key.N, i, whyUnwanted); err != nil && !errors.Is(err, ErrNoRun) {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (b *Bus) writeStop(ctx context.Context, run, why string) (Stop, error) {

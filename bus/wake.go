@@ -163,7 +163,7 @@ func (e *errand) park(t schema.Taken, slot *entry) {
 	if !t.At.IsZero() {
 		if err := b.wakeAt(e.run.Run, t.At); err != nil {
 			b.log.Warn("run not parked, it comes again", "run", e.run.Run, "error", err)
-			e.nak(ownedDelay)
+			e.nak(ownedDelay())
 			return
 		}
 	}
