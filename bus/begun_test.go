@@ -1,6 +1,8 @@
 package bus_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -54,4 +56,26 @@ func TestD15ResultWhileAsking(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	f.waitEmpty()
+}
+
+// TestStoppedLongAfterItBegan: the worker of a call that an earlier owner published is lost, and the call's message has
+// expired. Who stops the run then knows from begin that nobody can be at work on the call any more, and waits for nothing.
+func TestStoppedLongAfterItBegan(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	f, b := stranger(t, srv), connect(t, srv)
+	begun := time.Now().Add(-time.Hour).UnixMilli()
+	f.store("jc.run.r.begin.1.0.test", fmt.Appendf(nil, `{"v":1,"instance":"ghost","delivery":1,"seq":1,"deadline_ms":%d}`, begun), once, "0")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	done := make(chan schema.Result, 1)
+	b.Start(schema.Dispatch{Ctx: ctx, Call: call("r", "work"+runOnce, 0), Queue: "test", Done: func(r schema.Result, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		done <- r
+	}})
+	if r := soon(t, done); r.Error == nil || r.Error.Type != schema.OutcomeUnknown {
+		t.Errorf("%+v", r)
+	}
 }

@@ -204,7 +204,7 @@ func (d *delivery) start(ctx context.Context) (later bool) {
 }
 
 func (d *delivery) begin(ctx context.Context) error {
-	b := &schema.Begin{Instance: d.bus.cfg.Instance, Delivery: d.delivery, Seq: d.seq}
+	b := &schema.Begin{Instance: d.bus.cfg.Instance, Delivery: d.delivery, Seq: d.seq, DeadlineMS: d.serverDeadline().UnixMilli()}
 	_, err := d.bus.Append(ctx, d.call.Run, schema.BeginKey(d.call.Turn, d.call.Index, d.worker.Queue), b, d.resultKey())
 	return err
 }

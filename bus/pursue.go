@@ -177,11 +177,28 @@ func (o *owner) write(notStarted bool) (ownerEvent, error) {
 		o.outcome = r
 		return evSettled, nil
 	case errors.Is(err, schema.ErrGuarded):
+		o.heedBegin(ctx)
 		return evGuarded, nil
 	case errors.Is(err, schema.ErrExists):
 		return o.look(ctx)
 	}
 	return 0, err
+}
+
+// heedBegin brings the deadline of a call that has begun forward to the one that its worker knows: an earlier owner may
+// have published it, a long time ago. What cannot be read changes nothing.
+func (o *owner) heedBegin(ctx context.Context) {
+	if o.state.child {
+		return
+	}
+	m, err := o.bus.lookFact(ctx, o.call.Run, o.call.StartKey(o.queue))
+	var b schema.Begin
+	if err != nil || m == nil || schema.Decode(m.Data, &b) != nil || b.DeadlineMS <= 0 {
+		return
+	}
+	if end := time.UnixMilli(b.DeadlineMS).Add(-time.Duration(o.bus.clock.offset.Load())); end.Before(o.deadline) {
+		o.deadline = end
+	}
 }
 
 func (o *owner) look(ctx context.Context) (ownerEvent, error) {

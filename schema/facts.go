@@ -76,6 +76,8 @@ type Begin struct {
 	Instance string `msgpack:"instance" json:"instance"` // of the worker; it answers on its own-subject
 	Delivery uint64 `msgpack:"delivery" json:"delivery"` // from the ack subject
 	Seq      uint64 `msgpack:"seq" json:"seq"`           // WORK sequence, from the ack subject
+
+	DeadlineMS int64 `msgpack:"deadline_ms,omitempty" json:"deadline_ms,omitempty"` // when its worker has ended it at the latest, server clock; 0: it does not say
 }
 
 // Back says that a worker gave a delivery back without having started it.
