@@ -58,7 +58,7 @@ func payloads() map[string]Encodable {
 		"ctl":          &Ctl{Act: CtlStop, Instance: "o-1", Seq: 7, Why: "user", AtMS: 1_790_000_000_000},
 		"say":          &Say{Role: RoleUser, Text: "Grüße", Source: "mail-1", AtMS: 1_790_000_000_000},
 		"wake":         &Wake{Run: "r-1", Wake: true},
-		"begin":        &Begin{Instance: "w-1", Delivery: 1, Seq: 1 << 40},
+		"begin":        &Begin{Instance: "w-1", Delivery: 1, Seq: 1 << 40, DeadlineMS: 1_790_000_000_000},
 		"back":         &Back{Instance: "w-1", Reason: "tool unknown here"},
 		"sent":         &Sent{Calls: []SentCall{{Index: 0, Seq: 8, DeadlineMS: 1_790_000_000_000}, {Index: 1, Seq: 9, DeadlineMS: 1_790_000_000_001}}},
 		"ask": &Ask{
