@@ -217,8 +217,7 @@ func (r *Run) survey(ctx context.Context, seq uint64) (schema.Taken, error) {
 	taken := schema.Taken{Act: schema.TakenDone}
 	if n := takes(facts, seq); n > maxTakes && !r.stays {
 		why := fmt.Sprintf("%d orchestrators were lost over this run without a step forward", n-1)
-		slot := &schema.Ctl{Act: schema.CtlStop, Instance: r.agent.cfg.Instance, Why: why, AtMS: nowMS()}
-		if err := r.write(ctx, schema.CtlKey(r.own+1), slot, schema.Key{}); err != nil {
+		if err := r.stopLost(ctx, why); err != nil {
 			return schema.Taken{}, err
 		}
 		taken = schema.Taken{Act: schema.TakenDead, Reason: why}
@@ -228,6 +227,15 @@ func (r *Run) survey(ctx context.Context, seq uint64) (schema.Taken, error) {
 		r.heardStop.Do(func() { close(r.stopped) })
 	}
 	return taken, nil
+}
+
+// stopLost writes the stop of a run whose owners were lost, unless it is stopped already.
+func (r *Run) stopLost(ctx context.Context, why string) error {
+	if r.toldToStop() {
+		return nil
+	}
+	slot := &schema.Ctl{Act: schema.CtlStop, Instance: r.agent.cfg.Instance, Why: why, AtMS: nowMS()}
+	return r.write(ctx, schema.CtlKey(r.own+1), slot, schema.Key{})
 }
 
 // takes counts the last own slots that name the same message, the new one included, without another fact between them.
