@@ -9,6 +9,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/jetcrew/jetcrew/schema"
 )
 
 // arguments are a call's arguments as a map of CEL. A condition mostly looks at one or two of them, and decoding all costs
@@ -31,9 +33,9 @@ func (a *arguments) Find(key ref.Val) (v ref.Val, found bool) {
 		return a.whole().Find(key)
 	}
 	text := ""
-	for k, value := range topFields(a.text) {
+	for k, value := range schema.Fields(schema.JSONText(a.text)) {
 		if k == string(name) {
-			text, found = value, true
+			text, found = string(value), true
 		}
 	}
 	if !found {
@@ -88,7 +90,7 @@ func (a *arguments) whole() traits.Mapper {
 func valueOfText(text string) ref.Val {
 	switch text[0] {
 	case '"':
-		return types.String(unquoted(text))
+		return types.String(schema.Unquote(text))
 	case 't':
 		return types.True
 	case 'f':
