@@ -101,6 +101,8 @@ func TestMCPRefused(t *testing.T) {
 		"absent":               {[]string{"--mcp", "shop=/no/such/command"}, 1, `connect MCP server "shop": start:`},
 		"not JSON":             {[]string{"--mcp-config", write("{")}, 2, "unexpected end"},
 		"no server":            {[]string{"--mcp-config", write("{}")}, 2, "names no server"},
+		"a bad limit":          {[]string{"--mcp-config", write(`{"mcpServers":{"a":{"url":"http://x","tools":{"t":{"limit":-1}}}}}`)}, 2, `tool "t": limit -1`},
+		"a bad rate":           {[]string{"--mcp-config", write(`{"mcpServers":{"a":{"url":"http://x","tools":{"t":{"rate":"often"}}}}}`)}, 2, `tool "t": the rate "often"`},
 		"sse":                  {[]string{"--mcp-config", write(`{"mcpServers":{"a":{"type":"sse","url":"http://x"}}}`)}, 2, `the type "sse" is not stdio or http`},
 		"an unset variable":    {[]string{"--mcp-config", write(`{"mcpServers":{"a":{"url":"http://x","headers":{"Authorization":"Bearer ${JETCREW_TEST_UNSET}"}}}}`)}, 2, `Authorization: the variable "JETCREW_TEST_UNSET" is not set`},
 		"all problems at once": {[]string{"--mcp-config", write(`{"mcpServers":{"a":{"url":"x"},"B":{"command":"x"}}}`)}, 2, `MCP server "B"`},
