@@ -44,7 +44,7 @@ func (c *ServeCmd) Validate() error {
 func (c *ServeCmd) Run(ctx context.Context, app *cli.App) error {
 	s, err := c.hire()
 	if err != nil {
-		return cli.Usagef("%w", err)
+		return cli.Usagef("serve: %w", err)
 	}
 	if c.URL == "" && c.Data == "" {
 		return cli.Usagef("serve: where are the runs? Name the server (--nats, NATS_URL), or the directory of an embedded one (--data)")

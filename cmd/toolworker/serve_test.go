@@ -223,6 +223,8 @@ func TestUsage(t *testing.T) {
 		"no file":         {[]string{"mock", "/does/not/exist"}, 2, "/does/not/exist"},
 		"bad delay":       {[]string{"mock", "main.go", "--delay", "soon"}, 2, `delay "soon"`},
 		"near miss":       {[]string{"serv"}, 2, `did you mean "serve"`},
+		"help":            {[]string{"help"}, 0, "Usage: toolworker"},
+		"help of one":     {[]string{"help", "serve"}, 0, "Usage: toolworker serve"},
 		"version":         {[]string{"--version"}, 0, "toolworker "},
 	} {
 		t.Run(name, func(t *testing.T) {
