@@ -98,6 +98,7 @@ type desk struct {
 	also     *alongside       // nil: nobody else is served here
 	asker    *asker           // nil: nobody sits at the terminal
 	served   []schema.Tool    // the agents that are served here
+	data     string           // directory of the embedded server; empty: another server, or a temporary one
 	json     bool             // events alone are shown
 	idle     bool             // nothing was left to do in it
 	opened   string           // id of the run
@@ -123,6 +124,9 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 		return nil, cli.Usagef("%w", err)
 	}
 	d.json = f.JSON
+	if f.URL == "" {
+		d.data = f.Data
+	}
 	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: func(id string) string { return workerName(d.session, id) }})
 	app = behind(app, d.view)
 	d.session, err = f.Open(ctx, app, cli.ToolFleet(f.Root, f.Workers))
@@ -207,12 +211,19 @@ func (d *desk) event(e loop.Event) {
 	case d.asker != nil:
 		d.asker.event(e)
 	case e.Type == loop.EventApprovalRequested:
-		at := ""
-		if url := d.session.URL(); url != "" {
-			at = "NATS_URL=" + url + " "
-		}
-		d.view.Print(fmt.Sprintf("          %sorchestrator approvals approve %s %d.%d", at, e.Run, e.Turn, e.Call.Index))
+		d.view.Print("          " + d.elsewhere(fmt.Sprintf("approvals approve %s %d.%d", e.Run, e.Turn, e.Call.Index)))
 	}
+}
+
+// elsewhere is the line that has this run's server do something from another terminal.
+func (d *desk) elsewhere(command string) string {
+	switch url := d.session.URL(); {
+	case d.data != "":
+		return "orchestrator " + command + " --data " + d.data
+	case url != "":
+		return "NATS_URL=" + url + " orchestrator " + command
+	}
+	return "orchestrator " + command
 }
 
 // unserved says that a task waits for an orchestrator, when none that is there serves its agent.
@@ -229,7 +240,9 @@ func (d *desk) unserved(e loop.Event) {
 
 // attend has somebody at the terminal asked about calls. What is typed comes from lines.
 func (d *desk) attend(app *cli.App, lines <-chan string) {
-	d.asker = &asker{bus: d.session.Bus, view: d.view, out: app.Out, by: d.acts.ID, lines: lines, news: make(chan struct{}, 1)}
+	d.asker = &asker{
+		bus: d.session.Bus, view: d.view, out: app.Out, by: d.acts.ID, elsewhere: d.elsewhere, lines: lines, news: make(chan struct{}, 1),
+	}
 }
 
 // atTerminal tells whether somebody can be asked.

@@ -17,11 +17,13 @@ import (
 // asker asks at the terminal about calls that wait for a person, one after the other. Whoever answers elsewhere is heard
 // too: the first verdict stands.
 type asker struct {
-	bus   *bus.Bus
-	view  *view.View
-	out   io.Writer
-	by    string
-	lines <-chan string // what is typed
+	bus  *bus.Bus
+	view *view.View
+	out  io.Writer
+	by   string
+
+	elsewhere func(command string) string // the line that does it from another terminal
+	lines     <-chan string               // what is typed
 
 	mu   sync.Mutex
 	open []question
@@ -160,6 +162,7 @@ func (a *asker) prompt(q question) {
 	if q.ask.Why != "" {
 		fmt.Fprintf(a.out, "  %s\n", strings.ReplaceAll(view.Clean(q.ask.Why), "\n", "\n  "))
 	}
+	fmt.Fprintf(a.out, "  %s\n", style.Dim("or elsewhere: "+a.elsewhere(fmt.Sprintf("approvals approve %s %d.%d", q.run, q.turn, q.call.Index))))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	fmt.Fprint(a.out, style.Bold("  y, n, n and why, or other arguments as JSON > "))

@@ -33,7 +33,7 @@ func (f *recordFlags) open(ctx context.Context, app *cli.App, fleet ...session.M
 	if f.URL == "" && f.Data == "" {
 		return nil, cli.Usagef("where are the runs? Name the server (--nats, NATS_URL), or the directory of an embedded one (--data)")
 	}
-	return f.Open(ctx, app, fleet...)
+	return f.Join(ctx, app, fleet...)
 }
 
 // runFlags name a run.

@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/embedded"
 	"github.com/jetcrew/jetcrew/cmd/internal/session"
 )
 
@@ -39,6 +40,21 @@ func (l *Local) Open(ctx context.Context, app *App, fleet ...session.Member) (*s
 		URL: l.URL, Creds: l.Creds, Dir: l.Data, Prefix: l.Prefix, Instance: app.Instance,
 		Fleet: fleet, Logger: app.Log, Verbose: app.Verbose,
 	})
+}
+
+// Join is Open for a command that looks at what is there: where another process of this user runs a server on the
+// directory, it is that one.
+func (l *Local) Join(ctx context.Context, app *App, fleet ...session.Member) (*session.Session, error) {
+	if l.URL != "" || l.Data == "" {
+		return l.Open(ctx, app, fleet...)
+	}
+	url, err := embedded.Address(l.Data)
+	if err != nil {
+		return nil, err
+	}
+	there := *l
+	there.URL = url
+	return there.Open(ctx, app, fleet...)
 }
 
 // Slots of each worker process of ToolFleet, by queue.
