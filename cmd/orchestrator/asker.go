@@ -99,7 +99,7 @@ func (a *asker) first() (question, bool) {
 func (a *asker) run(ctx context.Context) {
 	for {
 		if q, ok := a.first(); ok {
-			a.view.Close()
+			a.view.Suspend()
 			if !a.ask(ctx, q) {
 				return
 			}
