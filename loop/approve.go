@@ -201,6 +201,12 @@ func (q *questions) weigh(i, k int, ask *schema.Ask, v *schema.Verdict) (done bo
 		return q.again(i, k, &q.turn.Calls[i], d)
 	}
 	c, bad := q.final(i, cmp.Or(args, ask.Edited))
+	if bad != nil && args != "" { // whoever wrote them could not check them: the verdict is not the call's last word
+		asked := q.turn.Calls[i]
+		asked.Args, asked.Digest = cmp.Or(ask.Edited, asked.Args), ask.Schema
+		d := schema.Decision{Action: schema.ActionAsk, Rule: ask.Rule, Text: "the other arguments of the last answer do not fit: " + bad.Message}
+		return q.again(i, k, &asked, d)
+	}
 	if bad != nil {
 		r := invalid(bad)
 		return q.outcome(i, r), nil
