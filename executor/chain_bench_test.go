@@ -46,7 +46,7 @@ type parts struct {
 	ctx            context.Context
 	guards         *executor.Guards
 	ruled          *executor.Guards // by the rules of an agent file, of which two have a condition that is about the call
-	plain, wrapped *executor.Set // without and with a listener
+	plain, wrapped *executor.Set    // without and with a listener
 	turn           schema.TurnCall
 	bare, scoped   schema.Call // without and with authority and bound values
 	result         schema.Result
