@@ -51,10 +51,24 @@ func (f *showFlags) format(app *cli.App) view.Format {
 
 // placeFlags say what agents have around them.
 type placeFlags struct {
-	Env     string `type:"path" placeholder:"FILE" help:"KEY=VALUE lines for the environment, such as keys of providers; default .env if there is one. What is set already wins."`
-	Root    string `default:"." type:"existingdir" placeholder:"DIR" help:"Directory of the embedded workers' file and shell tools."`
-	Workers int    `default:"2" placeholder:"N" help:"Embedded worker processes (2)."`
+	Env     string   `type:"path" placeholder:"FILE" help:"KEY=VALUE lines for the environment, such as keys of providers; default .env if there is one. What is set already wins."`
+	Root    string   `default:"." type:"existingdir" placeholder:"DIR" help:"Directory of the embedded workers' file and shell tools."`
+	Workers int      `default:"2" placeholder:"N" help:"Embedded worker processes (2)."`
+	Limit   []string `placeholder:"TOOL=N" help:"At most N calls of the tool at once over all embedded workers. May be repeated."`
+	Rate    []string `placeholder:"TOOL=N/s" help:"At most N starts of the tool in a second (/s), a minute (/m) or an hour (/h) at each embedded worker. May be repeated."`
 	cli.Local
+}
+
+// fleet is the embedded workers.
+func (f *placeFlags) fleet() session.Member {
+	var flags []string
+	for _, l := range f.Limit {
+		flags = append(flags, "--limit", l)
+	}
+	for _, r := range f.Rate {
+		flags = append(flags, "--rate", r)
+	}
+	return cli.ToolFleet(f.Root, f.Workers, flags...)
 }
 
 // agentFlags are what run and chat have in common.
@@ -75,6 +89,9 @@ const maxWorkers = 64 // processes that one command may start
 func (f *placeFlags) Validate() error {
 	if f.Workers < 1 || f.Workers > maxWorkers {
 		return fmt.Errorf("--workers %d: want 1 to %d", f.Workers, maxWorkers)
+	}
+	if f.URL != "" && len(f.Limit)+len(f.Rate) > 0 {
+		return errors.New("--limit and --rate are for embedded workers; those of a server of your own have them from `toolworker serve`")
 	}
 	return nil
 }
@@ -129,7 +146,7 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	}
 	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: func(id string) string { return workerName(d.session, id) }})
 	app = behind(app, d.view)
-	d.session, err = f.Open(ctx, app, cli.ToolFleet(f.Root, f.Workers))
+	d.session, err = f.Open(ctx, app, f.fleet())
 	if err == nil && f.Resume != "" {
 		model, err = f.find(ctx, d)
 	}

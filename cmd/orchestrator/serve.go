@@ -54,7 +54,7 @@ func (c *ServeCmd) Run(ctx context.Context, app *cli.App) error {
 	app.SaySignals(func(string) {
 		app.Log.Info("taking no more runs, handing back what is not finished; once more ends at once")
 	})
-	at, err := c.Open(ctx, app, cli.ToolFleet(c.Root, c.Workers))
+	at, err := c.Open(ctx, app, c.fleet())
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}

@@ -64,9 +64,8 @@ const (
 )
 
 // ToolFleet is what an embedded server has by default: count worker processes with the file and shell tools of the
-// directory root.
-func ToolFleet(root string, count int) session.Member {
-	return session.Member{Count: count, Args: []string{
-		"serve", "--queue", "files=" + strconv.Itoa(fileSlots), "--queue", "shell=" + strconv.Itoa(shellSlots), "--root", root,
-	}}
+// directory root, and further flags.
+func ToolFleet(root string, count int, flags ...string) session.Member {
+	args := []string{"serve", "--queue", "files=" + strconv.Itoa(fileSlots), "--queue", "shell=" + strconv.Itoa(shellSlots), "--root", root}
+	return session.Member{Count: count, Args: append(args, flags...)}
 }

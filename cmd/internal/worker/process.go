@@ -74,7 +74,14 @@ func (p *Process) serve(ctx context.Context, b *bus.Bus, queues []bus.Worker) er
 	all := pool.New().WithErrors().WithContext(ctx).WithCancelOnError()
 	for _, w := range queues {
 		w.Attempts, w.Drain = p.Attempts, p.Drain
-		all.Go(func(ctx context.Context) error { return b.Serve(ctx, w) })
+		all.Go(func(ctx context.Context) error {
+			if p.Parent && w.Limit > 0 { // all workers of an embedded server are told the same, and it may remember another
+				if err := b.Limit(ctx, w.Queue, w.Limit); err != nil {
+					return err
+				}
+			}
+			return b.Serve(ctx, w)
+		})
 		if set, ok := w.Tools.(loser); ok {
 			all.Go(func(ctx context.Context) error { return watchAbandoned(ctx, w.Queue, set, w.Slots) })
 		}
