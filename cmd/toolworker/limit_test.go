@@ -94,3 +94,25 @@ func TestBoundsOfAServersTool(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitOfAServerThatChanges: when a server gets another tool, that is served, and the limited one stays on its queue.
+func TestLimitOfAServerThatChanges(t *testing.T) {
+	t.Parallel()
+	srv, b := connect(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	startWorker(t, srv, nil, "serve", "--mcp", "shop='"+self+"' "+mcpServerArg+" "+mcpGrows, "--limit", "shop_status=1")
+	for _, want := range []struct{ tool, queue string }{
+		{"shop_grow", "mcp-shop"}, {"shop_fresh", "mcp-shop"}, {"shop_status", "mcp-shop-shop_status"},
+	} {
+		d := tool(t, b, want.tool) // fresh comes when grow was called
+		if d.Queue != want.queue {
+			t.Errorf("%s is on the queue %s, want %s", want.tool, d.Queue, want.queue)
+		}
+		if r, err := b.Invoke(t.Context(), d, `{"id":"7"}`, schema.Principal{}, 20*time.Second); err != nil || !r.OK {
+			t.Errorf("%s: %+v, %v", want.tool, r, err)
+		}
+	}
+}

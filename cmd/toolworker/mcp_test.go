@@ -16,8 +16,18 @@ import (
 // mcpServerArg makes the test binary an MCP server on its standard input and output.
 const mcpServerArg = "mcp-server"
 
+// mcpGrows, behind mcpServerArg, is a server with the tool grow, whose call gives it another one, fresh.
+const mcpGrows = "growing"
+
 // mcpServer answers as a server with one tool, status; the client of the program under test is the official one.
-func mcpServer() {
+func mcpServer(grows bool) {
+	tool := func(name string) string {
+		return `{"name":"` + name + `","title":"Status of an order","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}`
+	}
+	tools := tool("status")
+	if grows {
+		tools += "," + tool("grow")
+	}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -35,14 +45,18 @@ func mcpServer() {
 		answer := `"error":{"code":-32601,"message":"method not found"}`
 		switch r.Method {
 		case "initialize":
-			answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}}`
+			answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"t","version":"1"}}`
 		case "tools/list":
-			answer = `"result":{"tools":[{"name":"status","title":"Status of an order","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}]}`
+			answer = `"result":{"tools":[` + tools + `]}`
 		case "tools/call":
 			text, _ := json.Marshal(r.Params.Name + " " + string(r.Params.Arguments)) // a string
 			answer = fmt.Sprintf(`"result":{"content":[{"type":"text","text":%s}]}`, text)
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", r.ID, answer)
+		if r.Method == "tools/call" && r.Params.Name == "grow" {
+			tools += "," + tool("fresh")
+			fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
 	}
 }
 
