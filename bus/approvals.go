@@ -40,6 +40,7 @@ type Approval struct {
 // Approvals returns the questions that are open, newest first, while they are asked for. After an error nothing follows.
 func (b *Bus) Approvals(ctx context.Context) iter.Seq2[Approval, error] {
 	return func(yield func(Approval, error) bool) {
+		var last *asked // many questions may be of one run
 		for group, err := range b.backwards(ctx, b.names.runs(), b.names.prefix+".run.*."+string(schema.KindAsk)+".>") {
 			var asks []schema.Fact
 			if err == nil {
@@ -50,7 +51,10 @@ func (b *Bus) Approvals(ctx context.Context) iter.Seq2[Approval, error] {
 				return
 			}
 			for _, f := range asks {
-				a, err := b.ApprovalOf(ctx, f.Run, f.Key.N, f.Key.I)
+				if last == nil || last.run != f.Run {
+					last = b.askedIn(ctx, f.Run)
+				}
+				a, err := b.approvalIn(last, f.Key.N, f.Key.I)
 				if errors.Is(err, schema.ErrPayload) { // nobody can answer it, and it must not hide the others
 					b.log.Warn("question cannot be read", "run", f.Run, "fact", f.Key.String(), "error", err)
 					continue
@@ -98,29 +102,44 @@ func (b *Bus) undecided(ctx context.Context, group []stored) (asks []schema.Fact
 
 // ApprovalOf returns the last question about call i of turn n. ErrNoAsk, ErrNoRun, or trouble with the transport.
 func (b *Bus) ApprovalOf(ctx context.Context, run string, n, i int) (Approval, error) {
-	a := Approval{Run: run, Turn: n, Index: i}
-	if err := b.readApproval(ctx, &a); err != nil {
-		return a, fmt.Errorf("approval of call %s/%d.%d: %w", run, n, i, err)
+	return b.approvalIn(b.askedIn(ctx, run), n, i)
+}
+
+// asked is what a run has about its questions.
+type asked struct {
+	run   string
+	open  *schema.Open
+	facts []schema.Fact
+	err   error // it could not be read
+}
+
+func (b *Bus) askedIn(ctx context.Context, run string) *asked {
+	r := &asked{run: run}
+	if r.open, r.err = b.opened(ctx, run); r.err == nil {
+		r.facts, r.err = b.Facts(ctx, run, 0, schema.KindTurn, schema.KindAsk, schema.KindVerdict, schema.KindClose)
+	}
+	return r
+}
+
+func (b *Bus) approvalIn(r *asked, n, i int) (Approval, error) {
+	a := Approval{Run: r.run, Turn: n, Index: i}
+	if err := b.readApproval(r, &a); err != nil {
+		return a, fmt.Errorf("approval of call %s/%d.%d: %w", r.run, n, i, err)
 	}
 	return a, nil
 }
 
-func (b *Bus) readApproval(ctx context.Context, a *Approval) error {
-	open, err := b.opened(ctx, a.Run)
-	if err != nil {
-		return err
+func (b *Bus) readApproval(r *asked, a *Approval) (err error) {
+	if r.err != nil {
+		return r.err
 	}
-	a.Principal = open.Principal
-	if open.Agent != nil {
-		a.Agent = open.Agent.ID
-	}
-	facts, err := b.Facts(ctx, a.Run, 0, schema.KindTurn, schema.KindAsk, schema.KindVerdict, schema.KindClose)
-	if err != nil {
-		return err
+	a.Principal = r.open.Principal
+	if r.open.Agent != nil {
+		a.Agent = r.open.Agent.ID
 	}
 	var call *schema.TurnCall
 	asks, verdicts := map[int][]byte{}, map[int][]byte{}
-	for _, f := range facts {
+	for _, f := range r.facts {
 		switch of := f.Key; {
 		case of.Kind == schema.KindClose:
 			a.Closed = true
@@ -168,30 +187,6 @@ func turnCall(data []byte, i int) (*schema.TurnCall, error) {
 		return nil, ErrNoAsk
 	}
 	return &t.Calls[i], nil
-}
-
-// Decide writes the verdict on a question, for good: an approval of exactly what a holds, or a refusal. ErrDecided: somebody
-// was first. ErrExpired, ErrRunClosed, or trouble with the transport.
-func (b *Bus) Decide(ctx context.Context, a Approval, v schema.Verdict) error {
-	if err := b.decide(ctx, a, v); err != nil {
-		return fmt.Errorf("decide about call %s/%d.%d: %w", a.Run, a.Turn, a.Index, err)
-	}
-	return nil
-}
-
-func (b *Bus) decide(ctx context.Context, a Approval, v schema.Verdict) error {
-	if v.AtMS = b.Now().UnixMilli(); v.AtMS >= a.Question.ExpiresMS {
-		return ErrExpired
-	}
-	v.Digest = a.Digest
-	_, err := b.Append(ctx, a.Run, schema.VerdictKey(a.Turn, a.Index, a.Ask), &v, schema.CloseKey())
-	switch {
-	case errors.Is(err, schema.ErrGuarded):
-		return ErrRunClosed
-	case errors.Is(err, schema.ErrExists):
-		return ErrDecided
-	}
-	return err
 }
 
 // Expires returns until when the call can be approved.

@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -114,6 +115,12 @@ func TestD07AnsweredFromAnywhere(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	serveWary(t, connect(t, srv))
+	for _, args := range []schema.JSONText{`{"n":"all"}`, `{"m":1}`, "[]", "{"} {
+		var bad *schema.Error
+		if err := person.Decide(t.Context(), list[1], schema.Verdict{Decision: schema.VerdictApprove, By: "ada", Args: args}); !errors.As(err, &bad) || bad.Type != schema.InvalidArguments {
+			t.Errorf("arguments %s: %v", args, err)
+		}
+	}
 	if err := person.Decide(t.Context(), list[1], schema.Verdict{Decision: schema.VerdictApprove, By: "ada"}); err != nil {
 		t.Fatal(err)
 	}
@@ -202,5 +209,44 @@ func TestApprovalsAmongStrangers(t *testing.T) {
 	}
 	if n != 2 {
 		t.Errorf("%d questions, want the 2 that are asked", n)
+	}
+}
+
+// TestManyQuestionsOfOneRun: the list reads a run once, however many of its calls wait.
+func TestManyQuestionsOfOneRun(t *testing.T) {
+	t.Parallel()
+	const calls = 60
+	b := connect(t, server(t))
+	openRun(t, b, "r")
+	turn := &schema.Turn{N: 1}
+	for i := range calls {
+		turn.Calls = append(turn.Calls, schema.TurnCall{Tool: "pay", Queue: "bank", Args: schema.JSONText(fmt.Sprintf(`{"n":%d}`, i))})
+	}
+	put := func(key schema.Key, fact schema.Encodable) {
+		t.Helper()
+		if _, err := b.Append(t.Context(), "r", key, fact, schema.Key{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(schema.TurnKey(1), turn)
+	for i := range calls {
+		ask := schema.NewAsk(&turn.Calls[i], schema.Decision{Action: schema.ActionAsk}, "")
+		ask.ExpiresMS = 1 << 50
+		put(schema.AskKey(1, i, 1), ask)
+	}
+	put(schema.VerdictKey(1, 7, 1), &schema.Verdict{Decision: schema.VerdictDeny})
+	before := b.Received()
+	var got []int
+	for a, err := range b.Approvals(t.Context()) {
+		if err != nil || a.Args != turn.Calls[a.Index].Args || a.Verdict != nil {
+			t.Errorf("%+v, %v", a, err)
+		}
+		got = slices.Insert(got, 0, a.Index)
+	}
+	if len(got) != calls-1 || !slices.IsSorted(got) || slices.Contains(got, 7) {
+		t.Errorf("calls %v, want all but 7, newest first", got)
+	}
+	if n := b.Received() - before; n > 4*calls {
+		t.Errorf("%d messages were read for %d questions", n, calls)
 	}
 }

@@ -55,3 +55,6 @@ func (b *Bus) Lost(run string) (n int, err error) {
 	}
 	return n, nil
 }
+
+// Received counts the messages that came over the connection.
+func (b *Bus) Received() uint64 { return b.nc.Stats().InMsgs }

@@ -43,11 +43,11 @@ func (b *Bus) Host(ctx context.Context, h Hosting) error {
 	case h.Slots < 1 || h.Slots > 4096:
 		return fmt.Errorf("host agents: slots %d: want 1 to 4096", h.Slots)
 	}
-	if err := b.awaitConsumer(ctx, schema.QueueAgents); err != nil {
+	if _, err := b.awaitConsumer(ctx, schema.QueueAgents, 0); err != nil {
 		return fmt.Errorf("host agents: %w", err)
 	}
 	b.working.Do(func() { b.task(func() { b.keepInProgress(b.life) }) })
-	s := &hosting{bus: b, Hosting: h, puller: newPuller(b, schema.QueueAgents, h.Slots)}
+	s := &hosting{bus: b, Hosting: h, puller: newPuller(b, schema.QueueAgents, h.Slots, 0)}
 	s.finished = make(chan struct{}, h.Slots+cap(s.puller.msgs))
 	forwarding, stop := context.WithCancel(ctx)
 	var wakes conc.WaitGroup

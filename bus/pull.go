@@ -52,6 +52,7 @@ func (d *demand) expired(n int) { d.asked = max(0, d.asked-n) }
 type puller struct {
 	bus     *Bus
 	queue   string
+	atOnce  int    // calls of the queue that may be under way over all workers, when its consumer was last seen; 0: any number
 	subject string // where requests go
 	msgs    chan *nats.Msg
 	demand  demand
@@ -66,9 +67,9 @@ type puller struct {
 	created bool          // the consumer was seen
 }
 
-func newPuller(b *Bus, queue string, slots int) *puller {
+func newPuller(b *Bus, queue string, slots, atOnce int) *puller {
 	return &puller{
-		bus: b, queue: queue, subject: "$JS.API.CONSUMER.MSG.NEXT." + b.names.work() + "." + queue,
+		bus: b, queue: queue, atOnce: atOnce, subject: "$JS.API.CONSUMER.MSG.NEXT." + b.names.work() + "." + queue,
 		msgs: make(chan *nats.Msg, slots+16), demand: demand{slots: slots},
 	}
 }
@@ -145,17 +146,18 @@ func (p *puller) watch(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	if err := p.bus.ensureConsumer(ctx, p.queue); err != nil {
+	atOnce, err := p.bus.ensureConsumer(ctx, p.queue, p.atOnce)
+	if err != nil {
 		p.resume = time.Now().Add(pullPause)
 		p.bus.log.Warn("pull loop cannot reach its consumer yet", "queue", p.queue, "error", err)
 		return nil
 	}
-	p.created = true
+	p.created, p.atOnce = true, atOnce // somebody may have changed the limit: then it is that which a lost consumer gets again
 	return p.start()
 }
 
 // stuck tells whether nothing has come for a while though messages wait: a consumer that lost its leader may keep a
-// request, and its heartbeats, without ever serving it.
+// request, and its heartbeats, without ever serving it. One whose limit is reached has nothing to give.
 func (p *puller) stuck(ctx context.Context) bool {
 	if p.demand.asked == 0 || time.Since(p.looked) < pullIdle {
 		return false
@@ -164,7 +166,12 @@ func (p *puller) stuck(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	c, err := p.bus.js.Consumer(ctx, p.bus.names.work(), p.queue)
-	return err == nil && c.CachedInfo().NumPending > 0
+	if err != nil {
+		return false
+	}
+	info := c.CachedInfo()
+	p.atOnce = max(0, info.Config.MaxAckPending)
+	return info.NumPending > 0 && (p.atOnce == 0 || info.NumAckPending < p.atOnce)
 }
 
 // take counts a message and tells whether it is a delivery. What an earlier subscription still passed on is worked on

@@ -40,6 +40,7 @@ type changer interface {
 type Worker struct {
 	Queue    string
 	Slots    int           // calls at once, with those that Tools gave up and that still run; default 1
+	Limit    int           // calls of the queue at once over all of its workers, who must agree; 0: what the queue has, or none
 	Tools    Server        // required
 	Drain    time.Duration // after the end of ctx: for running calls to finish before they are cancelled; default 20 s
 	Attempts int           // starts of one call before it is given up; default 3
@@ -56,17 +57,19 @@ func (w Worker) withDefaults() (Worker, error) {
 		return w, fmt.Errorf("slots %d: want 1 to 4096", w.Slots)
 	case w.Attempts < 1:
 		return w, fmt.Errorf("attempts %d: want at least 1", w.Attempts)
+	case checkAtOnce(w.Limit) != nil:
+		return w, checkAtOnce(w.Limit)
 	}
 	return w, schema.CheckQueue(w.Queue)
 }
 
 // Serve works on the calls of a queue until ctx ends, then drains: it takes no further call, hands back at once what
 // has not started, lets the running calls finish within w.Drain, and cancels those that do not. It returns after every
-// acknowledgement has reached the server; the error says what was left.
+// acknowledgement has reached the server; the error says what was left, or is a LimitError.
 func (b *Bus) Serve(ctx context.Context, w Worker) error {
 	w, err := w.withDefaults()
 	if err == nil {
-		err = b.awaitConsumer(ctx, w.Queue)
+		w.Limit, err = b.awaitConsumer(ctx, w.Queue, w.Limit)
 	}
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", w.Queue, err)
@@ -101,7 +104,7 @@ type service struct {
 }
 
 func newService(b *Bus, w Worker) *service {
-	s := &service{bus: b, worker: w, puller: newPuller(b, w.Queue, w.Slots)}
+	s := &service{bus: b, worker: w, puller: newPuller(b, w.Queue, w.Slots, w.Limit)}
 	s.know(w.Tools.Tools())
 	s.jobs = make(chan *nats.Msg)
 	s.retire = sync.OnceFunc(func() { close(s.jobs) })

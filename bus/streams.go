@@ -112,48 +112,57 @@ func republish(c jetstream.StreamConfig) string {
 	return fmt.Sprintf("%s to %s (headers only: %t)", c.RePublish.Source, c.RePublish.Destination, c.RePublish.HeadersOnly)
 }
 
-// ensureConsumer makes the queue's consumer exist with the settings of the contract. Whoever comes first creates it;
-// one that another program made with settings that break the protocol is refused.
-func (b *Bus) ensureConsumer(ctx context.Context, queue string) error {
+// ensureConsumer makes the queue's consumer exist with the settings of the contract, and returns how many calls it lets
+// be under way at once; 0: any number. Whoever comes first creates it, with the bound atOnce; one that another program
+// made with settings that break the protocol is refused.
+func (b *Bus) ensureConsumer(ctx context.Context, queue string, atOnce int) (has int, err error) {
 	want := ConsumerConfig(b.cfg.Prefix, queue)
+	if atOnce > 0 {
+		want.MaxAckPending = atOnce
+	}
 	c, err := b.js.Consumer(ctx, b.names.work(), queue)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
 		if _, err = b.js.CreateConsumer(ctx, b.names.work(), want); err == nil {
-			return nil
+			return atOnce, nil
 		}
 		if !errors.Is(err, jetstream.ErrConsumerExists) && !errors.Is(err, jetstream.ErrConsumerNameAlreadyInUse) {
-			return fmt.Errorf("create consumer %s: %w", queue, err)
+			return 0, fmt.Errorf("create consumer %s: %w", queue, err)
 		}
 		c, err = b.js.Consumer(ctx, b.names.work(), queue)
 	}
 	if err != nil {
-		return fmt.Errorf("look at consumer %s: %w", queue, err)
+		return 0, fmt.Errorf("look at consumer %s: %w", queue, err)
 	}
-	if diff := consumerDiff(c.CachedInfo().Config, want); diff != "" {
-		return fmt.Errorf("consumer %s of %s has settings that break the protocol: %s; remove it and start again", queue, b.names.work(), diff)
+	have := c.CachedInfo().Config
+	if diff := consumerDiff(have, want); diff != "" {
+		return 0, fmt.Errorf("consumer %s of %s has settings that break the protocol: %s; remove it and start again", queue, b.names.work(), diff)
 	}
-	return nil
+	return max(0, have.MaxAckPending), nil
 }
 
 // startWithin is how long a worker waits at its start for a server that is there and does not answer, as in an election.
 const startWithin = time.Minute
 
-// awaitConsumer is ensureConsumer for a start that may fall into trouble which passes.
-func (b *Bus) awaitConsumer(ctx context.Context, queue string) error {
+// awaitConsumer is ensureConsumer for a start that may fall into trouble which passes. Who says how many calls may be
+// under way is refused where the others have said something else.
+func (b *Bus) awaitConsumer(ctx context.Context, queue string, atOnce int) (has int, err error) {
 	bound, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		once, end := context.WithTimeout(bound, publishTimeout)
-		err := b.ensureConsumer(once, queue)
+		has, err = b.ensureConsumer(once, queue, atOnce)
 		if !passing(err) {
 			err = cmp.Or(b.checkOverlap(once, queue), err) // it says more than the server's refusal
 		}
 		end()
-		if err == nil || !passing(err) {
-			return err
+		if err == nil {
+			return has, agree(queue, has, atOnce)
+		}
+		if !passing(err) {
+			return 0, err
 		}
 		if backoff(bound, attempt) != nil {
-			return cmp.Or(ctx.Err(), err)
+			return 0, cmp.Or(ctx.Err(), err)
 		}
 	}
 }

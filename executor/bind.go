@@ -130,58 +130,17 @@ func reserved(bound, args schema.JSONText) *schema.Error {
 // common returns a key of b that is one of a's, too, "" if there is none. Upper and lower case are the same: there are
 // readers of JSON to which they are.
 func common(a, b schema.JSONText) string {
-	var inA, inB [16]string
-	keys := topKeys(inA[:0], a)
-	for _, key := range topKeys(inB[:0], b) {
+	var few [16]string
+	keys := few[:0]
+	for key := range schema.Fields(a) {
+		keys = append(keys, key)
+	}
+	for key := range schema.Fields(b) {
 		for _, other := range keys {
 			if strings.EqualFold(key, other) {
-				return unquoted(key)
+				return key
 			}
 		}
 	}
 	return ""
-}
-
-// topKeys appends the keys of a canonical object to keys, as they stand between their quotes.
-func topKeys(keys []string, object schema.JSONText) []string {
-	text, depth, isKey := string(object), 0, false
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			end := stringEnd(text, i)
-			if isKey {
-				keys = append(keys, text[i+1:end])
-			}
-			isKey, i = false, end
-		case '{', '[':
-			depth++
-			isKey = depth == 1
-		case '}', ']':
-			depth--
-		case ',':
-			isKey = depth == 1
-		}
-	}
-	return keys
-}
-
-// stringEnd returns where the quote stands that ends the string which begins at from.
-func stringEnd(text string, from int) int {
-	for i := from + 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i
-		}
-	}
-	return len(text)
-}
-
-func unquoted(key string) string {
-	var s string
-	if json.Unmarshal([]byte(`"`+key+`"`), &s) != nil {
-		return key
-	}
-	return s
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jetcrew/jetcrew/executor"
+	"github.com/jetcrew/jetcrew/executor/rules"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -44,7 +45,8 @@ func (silent) Complete(context.Context, *schema.Call, schema.Result, time.Durati
 type parts struct {
 	ctx            context.Context
 	guards         *executor.Guards
-	plain, wrapped *executor.Set // without and with a listener
+	ruled          *executor.Guards // by the rules of an agent file, of which two have a condition that is about the call
+	plain, wrapped *executor.Set    // without and with a listener
 	turn           schema.TurnCall
 	bare, scoped   schema.Call // without and with authority and bound values
 	result         schema.Result
@@ -69,11 +71,23 @@ func newParts(tb testing.TB) *parts {
 	p.scoped = p.bare
 	p.scoped.Principal, p.scoped.Bound = principal, `{"tenant":"acme"}`
 	p.result = p.bare.Done("none")
-	p.guards = executor.NewGuards(nil,
-		&executor.Hook{
-			Before: func(context.Context, *schema.TurnCall) schema.Decision { return executor.Allow() },
-			After:  func(context.Context, *schema.TurnCall, *schema.Result) (string, bool) { return "", false },
-		},
+	hook := &executor.Hook{
+		Before: func(context.Context, *schema.TurnCall) schema.Decision { return executor.Allow() },
+		After:  func(context.Context, *schema.TurnCall, *schema.Result) (string, bool) { return "", false },
+	}
+	const when = `args.limit > 1000 || args.query.startsWith("all ")`
+	compiled, err := rules.Compile(&schema.Governance{
+		Tools:   []schema.ToolSetting{{Ref: "shop/*", Bind: `{"tenant":"${principal.tenant}"}`}},
+		Filters: []schema.FilterRule{{Tools: []string{"sql_query", "file_write"}, Action: schema.ActionDeny}, {Tools: []string{"find_*"}, When: when, Action: schema.ActionDeny}},
+		Policy: &schema.Policy{Presets: []string{rules.PresetSafe}, Rules: []schema.PolicyRule{
+			{Tools: []string{"find_*"}, When: when, Action: schema.ActionAsk}, {Tools: []string{"find_*"}, Action: schema.ActionAllow},
+		}},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p.ruled = executor.NewGuards(nil, hook, compiled)
+	p.guards = executor.NewGuards(nil, hook,
 		executor.NewFilter(func(_ context.Context, c *schema.TurnCall) schema.Decision {
 			if slices.Contains([]string{"sql_query", "file_write"}, c.Tool) {
 				return executor.Block("")
@@ -86,12 +100,15 @@ func newParts(tb testing.TB) *parts {
 }
 
 // decide is the orchestrator's part of the chain.
-func (p *parts) decide(tb testing.TB) {
+func (p *parts) decide(tb testing.TB) { p.ask(tb, p.guards) }
+func (p *parts) rules(tb testing.TB)  { p.ask(tb, p.ruled) }
+
+func (p *parts) ask(tb testing.TB, guards *executor.Guards) {
 	c := p.turn
-	if d := p.guards.Decide(p.ctx, &c); d.Action != schema.ActionAllow || c.Bound != p.scoped.Bound {
+	if d := guards.Decide(p.ctx, &c); d.Action != schema.ActionAllow || c.Bound != p.scoped.Bound {
 		tb.Fatalf("%+v, bound %s", d, c.Bound)
 	}
-	p.guards.Settle(p.ctx, &c, &p.result)
+	guards.Settle(p.ctx, &c, &p.result)
 }
 
 func (p *parts) execute(tb testing.TB, set *executor.Set, c *schema.Call) {
@@ -109,14 +126,21 @@ func (p *parts) chain(tb testing.TB) {
 	p.execute(tb, p.wrapped, &p.scoped)
 }
 
+// conditions is the chain with the rules of an agent file.
+func (p *parts) conditions(tb testing.TB) {
+	p.rules(tb)
+	p.execute(tb, p.wrapped, &p.scoped)
+}
+
 // BenchmarkChain is what the whole chain adds to a call: alone is the call itself, chain the same call with everything
-// around it, the others have one part of that. The limit is 15 µs and 15 allocations between alone and chain.
+// around it, conditions with the rules of an agent file in place of guards in Go, the others have one part of that. The limit is
+// 15 µs and 15 allocations between alone and either chain.
 func BenchmarkChain(b *testing.B) {
 	p := newParts(b)
 	for _, part := range []struct {
 		name string
 		do   func(testing.TB)
-	}{{"alone", p.alone}, {"guards", p.decide}, {"authority", p.authority}, {"listener", p.listener}, {"chain", p.chain}} {
+	}{{"alone", p.alone}, {"guards", p.decide}, {"rules", p.rules}, {"authority", p.authority}, {"listener", p.listener}, {"chain", p.chain}, {"conditions", p.conditions}} {
 		b.Run(part.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -129,12 +153,17 @@ func BenchmarkChain(b *testing.B) {
 // The allocations of the chain are the same on every machine. Not parallel, since they are counted.
 func TestChainAllocates(t *testing.T) {
 	p := newParts(t)
-	alone, chain := math.Inf(1), math.Inf(1)
-	for range 5 { // the race detector empties pools at random
-		alone = min(alone, testing.AllocsPerRun(100, func() { p.alone(t) }))
-		chain = min(chain, testing.AllocsPerRun(100, func() { p.chain(t) }))
+	least := func(do func(testing.TB)) float64 {
+		n := math.Inf(1)
+		for range 5 { // the race detector empties pools at random
+			n = min(n, testing.AllocsPerRun(100, func() { do(t) }))
+		}
+		return n
 	}
-	if chain-alone > 15 {
-		t.Errorf("the chain adds %v allocations to the %v of a call, want at most 15", chain-alone, alone)
+	alone := least(p.alone)
+	for name, chain := range map[string]func(testing.TB){"guards in Go": p.chain, "rules of an agent file": p.conditions} {
+		if added := least(chain) - alone; added > 15 {
+			t.Errorf("the chain with %s adds %v allocations to the %v of a call, want at most 15", name, added, alone)
+		}
 	}
 }

@@ -84,7 +84,7 @@ func (f *Filter) Decide(ctx context.Context, call *schema.TurnCall) schema.Decis
 	args, bound := call.Args, call.Bound
 	d := (*current)(ctx, call)
 	call.Args, call.Bound = args, bound
-	if stops(d) {
+	if d.Ends() {
 		d.Rule = cmp.Or(d.Rule, "filter")
 	}
 	return d

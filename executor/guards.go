@@ -25,12 +25,8 @@ type Authorizer interface {
 	Authorize(ctx context.Context, call *schema.TurnCall) schema.Decision
 }
 
-// What is made of a guard that panics: it may be the one that had to say no, or to take secrets out.
-const (
-	rulePanic    = "guard_panic"
-	textPanic    = "a check of this call failed, so it did not run"
-	textWithheld = "a check of this call's result failed, so the output is withheld; the call did run"
-)
+// textWithheld is in place of the output when a guard panics that had to look at it: it may be the one that takes secrets out.
+const textWithheld = "a check of this call's result failed, so the output is withheld; the call did run"
 
 // Guards is several guards as one, asked in their order. A denial, guidance, redirection or invalid call ends the asking;
 // an ask goes on, since a later guard may deny, and then wins over allowing; several are one question, with all of their
@@ -61,16 +57,16 @@ func (g *Guards) Decide(ctx context.Context, call *schema.TurnCall) schema.Decis
 	for _, m := range g.members {
 		before := *call
 		d := g.decide(ctx, m, call)
-		if !stops(d) {
-			d = merge(d, canonicalArgs(call, before.Args))
+		if !d.Ends() {
+			d = d.And(canonicalArgs(call, before.Args))
 		}
 		args, bound := call.Args, call.Bound
 		*call = before
-		if stops(d) {
+		if d.Ends() {
 			return d
 		}
 		call.Args, call.Bound = args, bound
-		asked = merge(asked, d)
+		asked = asked.And(d)
 	}
 	return asked
 }
@@ -87,10 +83,10 @@ func (g *Guards) Authorize(ctx context.Context, call *schema.TurnCall) schema.De
 		before := *call
 		d := g.authorize(ctx, a, call)
 		*call = before
-		if stops(d) {
+		if d.Ends() {
 			return d
 		}
-		asked = merge(asked, d)
+		asked = asked.And(d)
 	}
 	if asked.Action == schema.ActionAsk && call.Decision.Action == schema.ActionAsk && schema.RulesCovered(asked.Rule, call.Decision.Rule) {
 		asked.Rule = call.Decision.Rule
@@ -137,7 +133,7 @@ func (g *Guards) settle(ctx context.Context, m Guard, call *schema.TurnCall, r *
 func (g *Guards) deny(ctx context.Context, call *schema.TurnCall, d *schema.Decision) {
 	if v := recover(); v != nil {
 		g.logPanic(ctx, call, v)
-		*d = schema.Decision{Action: schema.ActionDeny, Rule: rulePanic, Text: textPanic}
+		*d = schema.GuardPanicked()
 	}
 }
 
@@ -145,30 +141,6 @@ func (g *Guards) logPanic(ctx context.Context, call *schema.TurnCall, v any) {
 	g.log.LogAttrs(ctx, slog.LevelError, "a guard panicked", slog.String("run", schema.SceneOf(ctx).Run),
 		slog.String("tool", schema.Cut(clean(call.Tool), 80)), slog.String("panic", schema.Cut(clean(fmt.Sprint(v)), 1024)),
 		slog.String("stack", string(debug.Stack())))
-}
-
-// stops tells whether d holds the outcome of its call; an unknown action is a denial.
-func stops(d schema.Decision) bool {
-	switch d.Action {
-	case "", schema.ActionAllow, schema.ActionAsk:
-		return false
-	}
-	return true
-}
-
-// merge returns the stricter of two decisions; two questions become one. Allowing says as little as nothing.
-func merge(a, b schema.Decision) schema.Decision {
-	switch {
-	case stops(a):
-		return a
-	case stops(b):
-		return b
-	case a.Action == schema.ActionAsk && b.Action == schema.ActionAsk:
-		return schema.JoinAsks(a, b)
-	case a.Action == schema.ActionAsk || b.Action == "":
-		return a
-	}
-	return b
 }
 
 // canonicalArgs brings arguments that differ from before into the form that all readers expect.

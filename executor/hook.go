@@ -27,8 +27,8 @@ func (h *Hook) Decide(ctx context.Context, call *schema.TurnCall) schema.Decisio
 	}
 	args := call.Args
 	d := h.Before(ctx, call)
-	if !stops(d) {
-		if bad := canonicalArgs(call, args); stops(bad) {
+	if !d.Ends() {
+		if bad := canonicalArgs(call, args); bad.Ends() {
 			d = bad
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // RateLimit lets the tools of a worker that pattern names, a name or a glob, together start at most perSecond calls a
 // second, and burst at once. A call beyond that is RateLimited, and the model reads when to try again. Each worker
-// counts for itself: a bound on the whole fleet is a queue of its own with few slots.
+// counts for itself: how many run at once over the whole fleet is bounded by the queue's limit, see bus.Worker.
 func RateLimit(pattern string, perSecond float64, burst int) (Wrapper, error) {
 	switch {
 	case strings.TrimSpace(pattern) == "":

@@ -200,13 +200,14 @@ func (q *questions) weigh(i, k int, ask *schema.Ask, v *schema.Verdict) (done bo
 		d := q.turn.Calls[i].Decision
 		return q.again(i, k, &q.turn.Calls[i], d)
 	}
-	c, bad := q.final(i, cmp.Or(args, ask.Edited))
-	if bad != nil {
-		r := invalid(bad)
-		return q.outcome(i, r), nil
-	}
-	switch d := q.x.authorise(c); {
-	case d.Action != schema.ActionAllow && d.Action != schema.ActionAsk:
+	c, d := q.judge(i, cmp.Or(args, ask.Edited))
+	switch {
+	case d.Action == schema.ActionInvalid && args != "": // whoever wrote them could not check them: the verdict is not the call's last word
+		asked := q.turn.Calls[i]
+		asked.Args, asked.Digest = cmp.Or(ask.Edited, asked.Args), ask.Schema
+		d = schema.Decision{Action: schema.ActionAsk, Rule: ask.Rule, Text: "the other arguments of the last answer do not fit: " + d.Text}
+		return q.again(i, k, &asked, d)
+	case d.Ends():
 		return q.outcome(i, d), nil
 	case c.Digest != ask.Schema:
 		d = schema.Decision{Action: schema.ActionAsk, Rule: ask.Rule, Text: "the tool has changed since it was asked about"}
@@ -228,6 +229,15 @@ func (q *questions) again(i, k int, c *schema.TurnCall, d schema.Decision) (done
 		edited = ""
 	}
 	return false, q.write(i, k+1, schema.NewAsk(c, d, edited))
+}
+
+// judge returns the call as it would run, and what is decided about it now.
+func (q *questions) judge(i int, args schema.JSONText) (*schema.TurnCall, schema.Decision) {
+	c, bad := q.final(i, args)
+	if bad != nil {
+		return c, invalid(bad)
+	}
+	return c, q.x.authorise(c)
 }
 
 // final returns the call as it would run: with the arguments of the verdict, for the tool as it is now. A person's arguments

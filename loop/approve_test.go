@@ -193,15 +193,18 @@ func TestD09PolicyChangedMeanwhile(t *testing.T) {
 		change func(*schema.Verdict)
 		reads  string // "": asked again
 	}{
-		"approved":                       {careful1, nil, "1.0"},
-		"approved, policy gone":          {nil, nil, "1.0"},
-		"declined, policy gone":          {nil, deny, "DENIED: not today"},
-		"approved, denied now":           {[]loop.Guard{careful{tool: "count", now: schema.Decision{Action: schema.ActionDeny, Text: "closed"}}}, nil, "DENIED: closed"},
-		"approved, guide now":            {[]loop.Guard{careful{tool: "count", now: schema.Decision{Action: schema.ActionGuide, Text: "smaller."}}}, nil, "GUIDANCE: smaller. Adjust the parameters and retry."},
-		"approved, another rule asks":    {[]loop.Guard{careful{tool: "count", now: schema.Decision{Action: schema.ActionAsk, Rule: "stricter"}}}, nil, ""},
-		"approval of another call":       {careful1, func(v *schema.Verdict) { v.Digest = schema.Digest(nil) }, "DENIED: the approval was for another call than this one"},
-		"approval without a digest":      {careful1, func(v *schema.Verdict) { v.Digest = "" }, "DENIED: the approval was for another call than this one"},
-		"arguments that are none":        {careful1, func(v *schema.Verdict) { v.Args = "[]" }, `TOOL_ERROR: {"errorType":"InvalidArguments","error":"arguments must be an object, got array","tool":"count","callId":"tool_step_1_0"}`},
+		"approved":                    {careful1, nil, "1.0"},
+		"approved, policy gone":       {nil, nil, "1.0"},
+		"declined, policy gone":       {nil, deny, "DENIED: not today"},
+		"approved, denied now":        {[]loop.Guard{careful{tool: "count", now: schema.Decision{Action: schema.ActionDeny, Text: "closed"}}}, nil, "DENIED: closed"},
+		"approved, guide now":         {[]loop.Guard{careful{tool: "count", now: schema.Decision{Action: schema.ActionGuide, Text: "smaller."}}}, nil, "GUIDANCE: smaller. Adjust the parameters and retry."},
+		"approved, another rule asks": {[]loop.Guard{careful{tool: "count", now: schema.Decision{Action: schema.ActionAsk, Rule: "stricter"}}}, nil, ""},
+		"approval of another call":    {careful1, func(v *schema.Verdict) { v.Digest = schema.Digest(nil) }, "DENIED: the approval was for another call than this one"},
+		"approval without a digest":   {careful1, func(v *schema.Verdict) { v.Digest = "" }, "DENIED: the approval was for another call than this one"},
+		"arguments that are none":     {careful1, func(v *schema.Verdict) { v.Args = "[]" }, ""},
+		"arguments that a guard refuses": {
+			[]loop.Guard{careful{tool: "count", now: schema.Decision{Action: schema.ActionInvalid, Type: schema.InvalidArguments, Text: "x is bound"}}}, func(v *schema.Verdict) { v.Args = `{"x":1}` }, "",
+		},
 		"an answer that nobody can read": {careful1, func(v *schema.Verdict) { v.Decision = "perhaps" }, "DENIED: a person refused this call"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,8 +218,9 @@ func TestD09PolicyChangedMeanwhile(t *testing.T) {
 				h.cfg.Guards = c.guards
 				got := h.take(t, wake("r"))
 				if c.reads == "" {
-					if _, k := h.memory(t, "r").Ask(1, 0); got.Act != schema.TakenParked || k != 2 {
-						t.Errorf("%+v, asked %d times", got, k)
+					ask, k := h.memory(t, "r").Ask(1, 0)
+					if got.Act != schema.TakenParked || k != 2 || ask.Edited != "" || ask.Args != schema.Digest([]byte("{}")) {
+						t.Errorf("%+v, asked %d times, %+v", got, k, ask)
 					}
 					return
 				}

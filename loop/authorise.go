@@ -26,15 +26,8 @@ func (x *exchange) authorise(c *schema.TurnCall) schema.Decision {
 		}
 		seen := *c
 		got := x.protect(c, func() schema.Decision { return a.Authorize(x.scene(x.stop.calls), &seen) })
-		switch got.Action {
-		case "", schema.ActionAllow:
-		case schema.ActionAsk:
-			if d.Action == schema.ActionAsk {
-				got = schema.JoinAsks(d, got)
-			}
-			d = got
-		default:
-			return got
+		if d = d.And(got); d.Ends() {
+			return d
 		}
 	}
 	return d

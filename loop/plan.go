@@ -130,18 +130,7 @@ func (x *exchange) askGuards(c *schema.TurnCall, tool *schema.Tool) {
 	c.Decision = schema.Decision{Action: schema.ActionAllow}
 	for _, g := range x.agent.cfg.Guards {
 		args := c.Args
-		switch d := x.askGuard(g, c); d.Action {
-		case "", schema.ActionAllow:
-			if d.Rule != "" && c.Decision.Action == schema.ActionAllow {
-				c.Decision.Rule = d.Rule
-			}
-		case schema.ActionAsk:
-			if c.Decision.Action == schema.ActionAsk {
-				d = schema.JoinAsks(c.Decision, d)
-			}
-			c.Decision = d
-		default:
-			c.Decision = d
+		if c.Decision = c.Decision.And(x.askGuard(g, c)); c.Decision.Ends() {
 			return
 		}
 		if c.Args == args {
@@ -187,7 +176,7 @@ func (x *exchange) protect(c *schema.TurnCall, decide func() schema.Decision) (d
 	catch.Try(func() { d = decide() })
 	if p := catch.Recovered(); p != nil {
 		x.agent.cfg.Logger.Error("a guard panicked", "run", x.id, "tool", c.Tool, "panic", schema.Cut(fmt.Sprint(p.Value), maxPanic), "stack", string(p.Stack))
-		return schema.Decision{Action: schema.ActionDeny, Rule: "guard_panic", Text: "a check of this call failed, so it did not run"}
+		return schema.GuardPanicked()
 	}
 	return d
 }

@@ -18,6 +18,30 @@ func TestJoinAsks(t *testing.T) {
 	}
 }
 
+func TestDecisionAnd(t *testing.T) {
+	t.Parallel()
+	var nothing Decision
+	allow, named := Decision{Action: ActionAllow}, Decision{Action: ActionAllow, Rule: "a", Text: "x"}
+	ask, deny := Decision{Action: ActionAsk, Rule: "b", Text: "y"}, Decision{Action: ActionDeny, Rule: "c"}
+	guide, odd := Decision{Action: ActionGuide}, Decision{Action: "odd"}
+	for name, c := range map[string]struct{ d, next, want Decision }{
+		"nothing":                  {nothing, nothing, nothing},
+		"allowing is nothing more": {nothing, allow, allow},
+		"a rule is kept":           {named, allow, Decision{Action: ActionAllow, Rule: "a"}},
+		"the last rule counts":     {named, Decision{Rule: "z"}, Decision{Action: ActionAllow, Rule: "z"}},
+		"ask beats allow":          {named, ask, ask},
+		"whenever it comes":        {ask, named, ask},
+		"two questions are one":    {ask, Decision{Action: ActionAsk, Rule: "d"}, Decision{Action: ActionAsk, Rule: "b, d", Text: "y"}},
+		"deny beats ask":           {ask, deny, deny},
+		"the first ends it":        {deny, guide, deny},
+		"unknown is a denial":      {ask, odd, odd},
+	} {
+		if got := c.d.And(c.next); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
 func TestRulesCovered(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -34,11 +34,12 @@ type Peer struct {
 
 // Server is a running server. Stop ends it.
 type Server struct {
-	srv   *server.Server
-	token string
-	temp  string // to be removed
-	lock  *os.File
-	once  sync.Once
+	srv     *server.Server
+	token   string
+	temp    string // to be removed
+	address string // file to be removed
+	lock    *os.File
+	once    sync.Once
 }
 
 // Start runs a server and returns when it takes connections.
@@ -80,6 +81,12 @@ func Start(cfg Config) (*Server, error) {
 	if !srv.JetStreamEnabled() {
 		s.Stop()
 		return nil, errors.New("start embedded server: JetStream is not enabled")
+	}
+	if s.temp == "" {
+		if err := s.publish(cfg.Dir, cfg.Silent); err != nil {
+			s.Stop()
+			return nil, fmt.Errorf("start embedded server in %s: %w", cfg.Dir, err)
+		}
 	}
 	return s, nil
 }
@@ -125,6 +132,9 @@ func (s *Server) Stop() {
 }
 
 func (s *Server) clean() {
+	if s.address != "" {
+		_ = os.Remove(s.address) // while nobody else has the lock; one that stays behind says nothing
+	}
 	if s.lock != nil {
 		_ = s.lock.Close() // nothing was written to it
 	}

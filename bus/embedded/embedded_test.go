@@ -46,3 +46,39 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 		t.Errorf("it took %v to say so", took)
 	}
 }
+
+// TestAddress: who knows the directory finds the server while it runs, and only then.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	check := func(when, want string) {
+		t.Helper()
+		if got, err := Address(dir); got != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", when, got, err, want)
+		}
+	}
+	check("no directory", "")
+	for _, token := range []string{"a b", ""} {
+		s, err := Start(Config{Dir: dir, Token: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("it runs", s.URL())
+		info, err := os.Stat(filepath.Join(dir, addressName))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", info, err)
+		}
+		s.Stop()
+		check("it has stopped", "")
+		if err := os.WriteFile(filepath.Join(dir, addressName), []byte("nats://127.0.0.1:1\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		check("it was killed", "")
+	}
+	s, err := Start(Config{Dir: dir, Silent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	check("it does not listen", "")
+}

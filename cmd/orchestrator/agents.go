@@ -51,10 +51,24 @@ func (f *showFlags) format(app *cli.App) view.Format {
 
 // placeFlags say what agents have around them.
 type placeFlags struct {
-	Env     string `type:"path" placeholder:"FILE" help:"KEY=VALUE lines for the environment, such as keys of providers; default .env if there is one. What is set already wins."`
-	Root    string `default:"." type:"existingdir" placeholder:"DIR" help:"Directory of the embedded workers' file and shell tools."`
-	Workers int    `default:"2" placeholder:"N" help:"Embedded worker processes (2)."`
+	Env     string   `type:"path" placeholder:"FILE" help:"KEY=VALUE lines for the environment, such as keys of providers; default .env if there is one. What is set already wins."`
+	Root    string   `default:"." type:"existingdir" placeholder:"DIR" help:"Directory of the embedded workers' file and shell tools."`
+	Workers int      `default:"2" placeholder:"N" help:"Embedded worker processes (2)."`
+	Limit   []string `placeholder:"TOOL=N" help:"At most N calls of the tool at once over all embedded workers. May be repeated."`
+	Rate    []string `placeholder:"TOOL=N/s" help:"At most N starts of the tool in a second (/s), a minute (/m) or an hour (/h) at each embedded worker. May be repeated."`
 	cli.Local
+}
+
+// fleet is the embedded workers.
+func (f *placeFlags) fleet() session.Member {
+	var flags []string
+	for _, l := range f.Limit {
+		flags = append(flags, "--limit", l)
+	}
+	for _, r := range f.Rate {
+		flags = append(flags, "--rate", r)
+	}
+	return cli.ToolFleet(f.Root, f.Workers, flags...)
 }
 
 // agentFlags are what run and chat have in common.
@@ -75,6 +89,9 @@ const maxWorkers = 64 // processes that one command may start
 func (f *placeFlags) Validate() error {
 	if f.Workers < 1 || f.Workers > maxWorkers {
 		return fmt.Errorf("--workers %d: want 1 to %d", f.Workers, maxWorkers)
+	}
+	if f.URL != "" && len(f.Limit)+len(f.Rate) > 0 {
+		return errors.New("--limit and --rate are for embedded workers; those of a server of your own have them from `toolworker serve`")
 	}
 	return nil
 }
@@ -98,6 +115,7 @@ type desk struct {
 	also     *alongside       // nil: nobody else is served here
 	asker    *asker           // nil: nobody sits at the terminal
 	served   []schema.Tool    // the agents that are served here
+	data     string           // directory of the embedded server; empty: another server, or a temporary one
 	json     bool             // events alone are shown
 	idle     bool             // nothing was left to do in it
 	opened   string           // id of the run
@@ -123,9 +141,12 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 		return nil, cli.Usagef("%w", err)
 	}
 	d.json = f.JSON
+	if f.URL == "" {
+		d.data = f.Data
+	}
 	d.view = view.New(view.Config{Out: app.Out, Format: f.format(app), Name: func(id string) string { return workerName(d.session, id) }})
 	app = behind(app, d.view)
-	d.session, err = f.Open(ctx, app, cli.ToolFleet(f.Root, f.Workers))
+	d.session, err = f.Open(ctx, app, f.fleet())
 	if err == nil && f.Resume != "" {
 		model, err = f.find(ctx, d)
 	}
@@ -207,12 +228,19 @@ func (d *desk) event(e loop.Event) {
 	case d.asker != nil:
 		d.asker.event(e)
 	case e.Type == loop.EventApprovalRequested:
-		at := ""
-		if url := d.session.URL(); url != "" {
-			at = "NATS_URL=" + url + " "
-		}
-		d.view.Print(fmt.Sprintf("          %sorchestrator approvals approve %s %d.%d", at, e.Run, e.Turn, e.Call.Index))
+		d.view.Print("          " + d.elsewhere(fmt.Sprintf("approvals approve %s %d.%d", e.Run, e.Turn, e.Call.Index)))
 	}
+}
+
+// elsewhere is the line that has this run's server do something from another terminal.
+func (d *desk) elsewhere(command string) string {
+	switch url := d.session.URL(); {
+	case d.data != "":
+		return "orchestrator " + command + " --data " + d.data
+	case url != "":
+		return "NATS_URL=" + url + " orchestrator " + command
+	}
+	return "orchestrator " + command
 }
 
 // unserved says that a task waits for an orchestrator, when none that is there serves its agent.
@@ -229,7 +257,9 @@ func (d *desk) unserved(e loop.Event) {
 
 // attend has somebody at the terminal asked about calls. What is typed comes from lines.
 func (d *desk) attend(app *cli.App, lines <-chan string) {
-	d.asker = &asker{bus: d.session.Bus, view: d.view, out: app.Out, by: d.acts.ID, lines: lines, news: make(chan struct{}, 1)}
+	d.asker = &asker{
+		bus: d.session.Bus, view: d.view, out: app.Out, by: d.acts.ID, elsewhere: d.elsewhere, lines: lines, news: make(chan struct{}, 1),
+	}
 }
 
 // atTerminal tells whether somebody can be asked.

@@ -220,6 +220,9 @@ func (f *verdictFlags) decide(ctx context.Context, app *cli.App, v schema.Verdic
 		v.By = localUser()
 	}
 	if err := s.Bus.Decide(ctx, a, v); err != nil {
+		if bad := misfit(err); bad != nil {
+			return cli.Usagef("--args: %s; nothing is decided", view.Clean(bad.Message))
+		}
 		return late(ctx, s.Bus, a, err)
 	}
 	fmt.Fprintf(app.Out, "run %s: call %d.%d, %s, %s\n", a.Run, a.Turn, a.Index, view.Clean(a.Question.Tool), decided(v.Decision))
@@ -234,6 +237,13 @@ func decided(decision string) string {
 		return "has expired"
 	}
 	return "is refused"
+}
+
+// misfit returns what is wrong with arguments that a person wants in place of the agent's; nil: it is something else.
+func misfit(err error) *schema.Error {
+	var bad *schema.Error
+	errors.As(err, &bad)
+	return bad
 }
 
 // late says what stands instead of a verdict that came too late.

@@ -17,11 +17,13 @@ import (
 // asker asks at the terminal about calls that wait for a person, one after the other. Whoever answers elsewhere is heard
 // too: the first verdict stands.
 type asker struct {
-	bus   *bus.Bus
-	view  *view.View
-	out   io.Writer
-	by    string
-	lines <-chan string // what is typed
+	bus  *bus.Bus
+	view *view.View
+	out  io.Writer
+	by   string
+
+	elsewhere func(command string) string // the line that does it from another terminal
+	lines     <-chan string               // what is typed
 
 	mu   sync.Mutex
 	open []question
@@ -93,11 +95,11 @@ func (a *asker) first() (question, bool) {
 	return a.open[0], true
 }
 
-// run asks until ctx ends or nothing is typed any more. From the first question on the view shows plain lines.
+// run asks until ctx ends or nothing is typed any more. From a question on the view shows plain lines, until the next turn.
 func (a *asker) run(ctx context.Context) {
 	for {
 		if q, ok := a.first(); ok {
-			a.view.Close()
+			a.view.Suspend()
 			if !a.ask(ctx, q) {
 				return
 			}
@@ -160,6 +162,7 @@ func (a *asker) prompt(q question) {
 	if q.ask.Why != "" {
 		fmt.Fprintf(a.out, "  %s\n", strings.ReplaceAll(view.Clean(q.ask.Why), "\n", "\n  "))
 	}
+	fmt.Fprintf(a.out, "  %s\n", style.Dim("or elsewhere: "+a.elsewhere(fmt.Sprintf("approvals approve %s %d.%d", q.run, q.turn, q.call.Index))))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	fmt.Fprint(a.out, style.Bold("  y, n, n and why, or other arguments as JSON > "))
@@ -188,18 +191,17 @@ func (a *asker) answer(ctx context.Context, q question, line string) bool {
 		}
 		args, _, bad := schema.Canonical(line)
 		if bad != nil {
-			fmt.Fprintf(a.out, "  %s\n", view.Clean(bad.Message))
+			fmt.Fprintf(a.out, "  nothing is decided: %s\n", view.Clean(bad.Message))
 			return false
 		}
 		v.Decision, v.Args = schema.VerdictApprove, args
 	}
-	seen := bus.Approval{
-		Run: q.run, Turn: q.turn, Index: q.call.Index, Ask: q.ask.Ask, Digest: q.ask.Digest,
-		Question: schema.Ask{ExpiresMS: q.ask.ExpiresMS},
-	}
-	switch err := a.bus.Decide(ctx, seen, v); {
+	switch err := a.decide(ctx, q, v); {
 	case err == nil:
 		return true
+	case misfit(err) != nil:
+		fmt.Fprintf(a.out, "  nothing is decided: %s\n", view.Clean(misfit(err).Message))
+		return false
 	case errors.Is(err, bus.ErrDecided), errors.Is(err, bus.ErrExpired), errors.Is(err, bus.ErrRunClosed):
 		fmt.Fprintf(a.out, "  %v\n", err)
 		return true
@@ -207,4 +209,21 @@ func (a *asker) answer(ctx context.Context, q question, line string) bool {
 		fmt.Fprintf(a.out, "  %v\n", err)
 		return false
 	}
+}
+
+// decide writes the verdict on what was shown. Other arguments are checked against the tool, which only the whole question
+// names.
+func (a *asker) decide(ctx context.Context, q question, v schema.Verdict) error {
+	seen := bus.Approval{
+		Run: q.run, Turn: q.turn, Index: q.call.Index, Ask: q.ask.Ask, Digest: q.ask.Digest,
+		Question: schema.Ask{ExpiresMS: q.ask.ExpiresMS},
+	}
+	if v.Args != "" {
+		whole, err := a.bus.ApprovalOf(ctx, q.run, q.turn, q.call.Index)
+		if err != nil {
+			return err
+		}
+		seen.Question = whole.Question
+	}
+	return a.bus.Decide(ctx, seen, v)
 }

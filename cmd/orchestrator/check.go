@@ -108,10 +108,10 @@ func checkFile(file string) []finding {
 func furtherProblems(f *agentfile.File, known []agentfile.Problem) []agentfile.Problem {
 	return slices.DeleteFunc(governanceProblems(f), func(p agentfile.Problem) bool {
 		place := p.Path
-		if !strings.HasSuffix(place, ".when") {
-			place = place[:strings.LastIndexByte(place, ']')+1] // the rule or setting that it stands in
+		if in := strings.LastIndexByte(place, ']') + 1; in > 0 && !strings.HasSuffix(place, ".when") {
+			place = place[:in] // the rule or setting that it stands in
 		}
-		return place != "" && slices.ContainsFunc(known, func(k agentfile.Problem) bool { return strings.HasPrefix(k.Path, place) })
+		return slices.ContainsFunc(known, func(k agentfile.Problem) bool { return strings.HasPrefix(k.Path, place) })
 	})
 }
 

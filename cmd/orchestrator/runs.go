@@ -27,13 +27,17 @@ type RunsCmd struct {
 }
 
 // recordFlags open what has been recorded: a server, or the directory of an embedded one.
-type recordFlags struct{ cli.Local }
+type recordFlags struct {
+	cli.Connection
+	Data string `type:"path" placeholder:"DIR" help:"Directory of an embedded server, in place of --nats; also of one that another command runs."`
+}
 
 func (f *recordFlags) open(ctx context.Context, app *cli.App, fleet ...session.Member) (*session.Session, error) {
 	if f.URL == "" && f.Data == "" {
 		return nil, cli.Usagef("where are the runs? Name the server (--nats, NATS_URL), or the directory of an embedded one (--data)")
 	}
-	return f.Open(ctx, app, fleet...)
+	local := cli.Local{Connection: f.Connection, Data: f.Data}
+	return local.Join(ctx, app, fleet...)
 }
 
 // runFlags name a run.

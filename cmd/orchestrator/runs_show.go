@@ -251,6 +251,11 @@ func (r *shownRun) lines() []string {
 		}
 		lines = append(lines, line)
 	}
+	for _, c := range r.Calls {
+		if c.waits() && c.Result == nil && r.ClosedMS == 0 {
+			lines = append(lines, fmt.Sprintf("asks     call %d.%d waits for a person: orchestrator approvals show %s %d.%d", c.Turn, c.Index, r.Run, c.Turn, c.Index))
+		}
+	}
 	if len(r.Calls) > 0 {
 		rows := [][]string{{"CALL", "TOOL", "QUEUE", "DECISION", "OUTCOME", "WORKER", "DELIVERY", "QUEUED", "RAN"}}
 		for _, c := range r.Calls {

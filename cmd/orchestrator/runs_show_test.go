@@ -63,7 +63,7 @@ func TestRunsShow(t *testing.T) {
 		}
 		return r.Stdout + r.Stderr
 	}
-	wantInOrder(t, show(0), "agent    helper", "state    open", "ctl.1    own o-1",
+	wantInOrder(t, show(0), "agent    helper", "state    open", "ctl.1    own o-1", "asks     call 1.4 waits for a person: orchestrator approvals show r-1 1.4\n\nCALL",
 		"1.0", "mail", "allow", "ok", "w-2", "2", "250 ms", "1.1", "invalid", "InvalidArguments", "1.2", "open", "1.3",
 		"say.1", "user: go", "turn.1", "6 calls, m-1, 70 tokens in and 5 out, after", ": let me see")
 	wantInOrder(t, show(0, "--call", "1.0"),

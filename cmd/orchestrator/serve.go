@@ -44,7 +44,7 @@ func (c *ServeCmd) Validate() error {
 func (c *ServeCmd) Run(ctx context.Context, app *cli.App) error {
 	s, err := c.hire()
 	if err != nil {
-		return cli.Usagef("%w", err)
+		return cli.Usagef("serve: %w", err)
 	}
 	if c.URL == "" && c.Data == "" {
 		return cli.Usagef("serve: where are the runs? Name the server (--nats, NATS_URL), or the directory of an embedded one (--data)")
@@ -54,7 +54,7 @@ func (c *ServeCmd) Run(ctx context.Context, app *cli.App) error {
 	app.SaySignals(func(string) {
 		app.Log.Info("taking no more runs, handing back what is not finished; once more ends at once")
 	})
-	at, err := c.Open(ctx, app, cli.ToolFleet(c.Root, c.Workers))
+	at, err := c.Open(ctx, app, c.fleet())
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -23,6 +24,8 @@ func TestServeSaysWhatIsWrongBeforeItStarts(t *testing.T) {
 		"one id twice":        {[]string{"serve", "--data", "d", "-f", "agent.yaml", "-f", "copy.yaml"}, []string{"copy.yaml", "helper", "agent.yaml"}},
 		"no model":            {[]string{"serve", "--data", "d", "-f", "broken.yaml"}, []string{"none.jsonl"}},
 		"no slots":            {[]string{"serve", "--slots", "0"}, []string{"--slots 0"}},
+		"limit elsewhere":     {[]string{"run", "--nats", "nats://127.0.0.1:1", "--limit", "bash=1", "x"}, []string{"--limit and --rate are for embedded workers"}},
+		"rate elsewhere":      {[]string{"serve", "--nats", "nats://127.0.0.1:1", "--rate", "bash=1/s"}, []string{"--limit and --rate are for embedded workers"}},
 		"no drain":            {[]string{"serve", "--drain", "0s"}, []string{"--drain 0s"}},
 		"detached, no server": {[]string{"run", "--detach", "x"}, []string{"NATS_URL"}},
 		"detached, no agent":  {[]string{"run", "--detach", "--nats", "nats://127.0.0.1:1", "-f", "other.yaml", "x"}, []string{"other.yaml"}},
@@ -161,4 +164,23 @@ func TestDetachedRunIsOneTrace(t *testing.T) {
 	if len(traces) != 1 || agents != 2 {
 		t.Errorf("%d traces, %d spans of owners; want 1 and 2", len(traces), agents)
 	}
+}
+
+// TestEmbeddedWorkersKeepToALimit: the workers of an embedded server are bounded as those of one's own are, at each start as it says.
+func TestEmbeddedWorkersKeepToALimit(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, "replay/RECORDING#task")
+	for _, limit := range []int{1, 2} {
+		p := clitest.Start(t, o.command("serve", "--data", "data", "--workers", "2", "--limit", fmt.Sprintf("bash=%d", limit), "--rate", "*_files=9/s"))
+		p.Await("NATS_URL=")
+		_, url, _ := strings.Cut(p.Output(), "NATS_URL=")
+		r := o.run(t, "tools", "list", "--nats", strings.Fields(url)[0])
+		wantCode(t, r, 0)
+		wantInOrder(t, r.Stdout, "files", "shell-bash", "bash", fmt.Sprintf("%d, at most %d", 2*limit, limit))
+		p.Signal(syscall.SIGTERM)
+		wantCode(t, p.Wait(), 0)
+	}
+	r := o.run(t, "run", "--limit", "bsh=1", "x")
+	wantCode(t, r, 1)
+	wantInOrder(t, r.Stderr, `limit of "bsh": no tool of that name is served here`)
 }

@@ -220,14 +220,52 @@ func TestApprovalsOnATerminal(t *testing.T) {
 			x.await("approve? 2.0 write_file", 1)
 			x.typeIn("perhaps\n")
 			x.await("approve? 2.0 write_file", 2)
+			x.typeIn(`{"path":5,"content":"x"}` + "\n")
+			x.await("nothing is decided: ", 2)
+			x.await("approve? 2.0 write_file", 3)
 			x.typeIn(answer + "\n")
+			x.await("or elsewhere: orchestrator approvals approve ", 1)
 			shown, code := x.wait()
 			if code != 0 {
 				t.Errorf("exit code %d:\n%s", code, shown)
 			}
+			if strings.Count(shown, "\x1b[?25l") < 2 {
+				t.Errorf("the view is not live again after the question:\n%q", shown)
+			}
 			_, err := os.Stat(filepath.Join(g.work, "note.txt"))
 			if (err == nil) != wrote || strings.Contains(shown, "DENIED: not this file") == wrote {
 				t.Errorf("the file: %v; shown:\n%s", err, shown)
+			}
+		})
+	}
+}
+
+// TestApprovalInAChat: what is typed while a call waits is the answer to its question, and a message again once that is settled,
+// here or elsewhere.
+func TestApprovalInAChat(t *testing.T) {
+	t.Parallel()
+	for _, here := range []bool{true, false} {
+		t.Run(fmt.Sprintf("here %t", here), func(t *testing.T) {
+			t.Parallel()
+			g := newGoverned(t)
+			x := inTerminal(t, office{g.work}, nil, "chat", "--nats", g.url, "-f", g.file("agent.yaml"), "--also", g.file("reviewer.yaml"))
+			x.await("Ctrl-D ends.", 1)
+			x.typeIn("Note what go.mod says.\n")
+			x.await("or other arguments as JSON > ", 1)
+			if here {
+				x.typeIn("y\n")
+			} else {
+				wantCode(t, g.run("approvals", "approve", g.asked().Run, "2.0"), 0)
+			}
+			x.await("The note is written and reviewed.", 1)
+			x.await("\n> ", 2)
+			x.typeIn("\x04")
+			shown, code := x.wait()
+			if code != 0 {
+				t.Errorf("exit code %d:\n%s", code, shown)
+			}
+			if _, err := os.Stat(filepath.Join(g.work, "note.txt")); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -46,6 +47,7 @@ type listedTool struct {
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 	Workers    int             `json:"workers"`
 	Slots      int             `json:"slots"`
+	Limit      int             `json:"limit,omitempty"` // calls of its queue at once over all workers
 }
 
 // Run prints the tools.
@@ -59,6 +61,9 @@ func (c *ToolsListCmd) Run(ctx context.Context, app *cli.App) error {
 		return fmt.Errorf("tools list: %w", err)
 	}
 	tools := listTools(s.Bus.Catalog())
+	if err := addLimits(ctx, s.Bus, tools); err != nil {
+		return fmt.Errorf("tools list: %w", err)
+	}
 	if c.JSON {
 		return printToolsJSON(app, tools)
 	}
@@ -115,6 +120,23 @@ func listTools(c *bus.Catalog) []listedTool {
 	return list
 }
 
+// addLimits asks for the limit of each queue.
+func addLimits(ctx context.Context, b *bus.Bus, tools []listedTool) (err error) {
+	limits := map[string]int{}
+	for i := range tools {
+		queue := tools[i].Queue
+		limit, known := limits[queue]
+		if !known {
+			if limit, _, err = b.LimitOf(ctx, queue); err != nil {
+				return err
+			}
+			limits[queue] = limit
+		}
+		tools[i].Limit = limit
+	}
+	return nil
+}
+
 func printToolsJSON(app *cli.App, tools []listedTool) error {
 	enc := json.NewEncoder(app.Out)
 	enc.SetEscapeHTML(false)
@@ -141,7 +163,11 @@ func printTools(app *cli.App, tools []listedTool) error {
 		if effect == "" {
 			effect = schema.EffectDestructive
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", t.Queue, word(t.Name), t.Workers, t.Slots, runs, word(effect), firstSentence(word(t.Description)))
+		slots := strconv.Itoa(t.Slots)
+		if t.Limit > 0 {
+			slots = fmt.Sprintf("%d, at most %d", t.Slots, t.Limit)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", t.Queue, word(t.Name), t.Workers, slots, runs, word(effect), firstSentence(word(t.Description)))
 	}
 	return w.Flush()
 }

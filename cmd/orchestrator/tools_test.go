@@ -34,6 +34,17 @@ func TestToolsList(t *testing.T) {
 	}
 }
 
+// TestToolsListSaysLimits: of a tool that is limited over the whole fleet the list says so.
+func TestToolsListSaysLimits(t *testing.T) {
+	t.Parallel()
+	url := natsServer(t)
+	w := clitest.Start(t, clitest.Command{Program: program, Args: []string{"worker", "serve", "--nats", url, "--queue", "shell=4", "--limit", "bash=2"}})
+	w.Await("shell-bash")
+	r := orchestrator(t, "tools", "list", "--nats", url)
+	wantCode(t, r, 0)
+	wantInOrder(t, r.Stdout, "shell-bash", "bash", "2, at most 2")
+}
+
 func TestToolsCall(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
@@ -13,7 +14,7 @@ var program string
 // The test binary is also an MCP server.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == mcpServerArg {
-		mcpServer()
+		mcpServer(slices.Contains(os.Args, mcpGrows))
 		return
 	}
 	clitest.Main(m, &program)

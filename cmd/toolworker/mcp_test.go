@@ -16,8 +16,18 @@ import (
 // mcpServerArg makes the test binary an MCP server on its standard input and output.
 const mcpServerArg = "mcp-server"
 
+// mcpGrows, behind mcpServerArg, is a server with the tool grow, whose call gives it another one, fresh.
+const mcpGrows = "growing"
+
 // mcpServer answers as a server with one tool, status; the client of the program under test is the official one.
-func mcpServer() {
+func mcpServer(grows bool) {
+	tool := func(name string) string {
+		return `{"name":"` + name + `","title":"Status of an order","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}`
+	}
+	tools := tool("status")
+	if grows {
+		tools += "," + tool("grow")
+	}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -35,14 +45,18 @@ func mcpServer() {
 		answer := `"error":{"code":-32601,"message":"method not found"}`
 		switch r.Method {
 		case "initialize":
-			answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"t","version":"1"}}`
+			answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"t","version":"1"}}`
 		case "tools/list":
-			answer = `"result":{"tools":[{"name":"status","title":"Status of an order","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}}]}`
+			answer = `"result":{"tools":[` + tools + `]}`
 		case "tools/call":
 			text, _ := json.Marshal(r.Params.Name + " " + string(r.Params.Arguments)) // a string
 			answer = fmt.Sprintf(`"result":{"content":[{"type":"text","text":%s}]}`, text)
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", r.ID, answer)
+		if r.Method == "tools/call" && r.Params.Name == "grow" {
+			tools += "," + tool("fresh")
+			fmt.Println(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
 	}
 }
 
@@ -101,6 +115,8 @@ func TestMCPRefused(t *testing.T) {
 		"absent":               {[]string{"--mcp", "shop=/no/such/command"}, 1, `connect MCP server "shop": start:`},
 		"not JSON":             {[]string{"--mcp-config", write("{")}, 2, "unexpected end"},
 		"no server":            {[]string{"--mcp-config", write("{}")}, 2, "names no server"},
+		"a bad limit":          {[]string{"--mcp-config", write(`{"mcpServers":{"a":{"url":"http://x","tools":{"t":{"limit":-1}}}}}`)}, 2, `tool "t": limit -1`},
+		"a bad rate":           {[]string{"--mcp-config", write(`{"mcpServers":{"a":{"url":"http://x","tools":{"t":{"rate":"often"}}}}}`)}, 2, `tool "t": the rate "often"`},
 		"sse":                  {[]string{"--mcp-config", write(`{"mcpServers":{"a":{"type":"sse","url":"http://x"}}}`)}, 2, `the type "sse" is not stdio or http`},
 		"an unset variable":    {[]string{"--mcp-config", write(`{"mcpServers":{"a":{"url":"http://x","headers":{"Authorization":"Bearer ${JETCREW_TEST_UNSET}"}}}}`)}, 2, `Authorization: the variable "JETCREW_TEST_UNSET" is not set`},
 		"all problems at once": {[]string{"--mcp-config", write(`{"mcpServers":{"a":{"url":"x"},"B":{"command":"x"}}}`)}, 2, `MCP server "B"`},

@@ -217,9 +217,14 @@ func TestUsage(t *testing.T) {
 		"bad queue":       {[]string{"serve", "--queue", "No"}, 2, `queue "No"`},
 		"bad slots":       {[]string{"serve", "--queue", "files=0"}, 2, `slots "0"`},
 		"no root":         {[]string{"serve", "--queue", "files", "--root", "/does/not/exist"}, 2, "/does/not/exist"},
+		"no such tool":    {[]string{"serve", "--queue", "files", "--limit", "bash=1"}, 2, `limit of "bash": no tool of that name is served here; there are`},
+		"bad limit":       {[]string{"serve", "--queue", "shell", "--limit", "bash"}, 2, "want TOOL=N"},
+		"bad rate":        {[]string{"serve", "--queue", "shell", "--rate", "bash=5"}, 2, "such as 10/m"},
 		"no file":         {[]string{"mock", "/does/not/exist"}, 2, "/does/not/exist"},
 		"bad delay":       {[]string{"mock", "main.go", "--delay", "soon"}, 2, `delay "soon"`},
 		"near miss":       {[]string{"serv"}, 2, `did you mean "serve"`},
+		"help":            {[]string{"help"}, 0, "Usage: toolworker"},
+		"help of one":     {[]string{"help", "serve"}, 0, "Usage: toolworker serve"},
 		"version":         {[]string{"--version"}, 0, "toolworker "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,7 @@ async function ensure(nc, create, body, info, want) {
     if (!EXISTS.includes(err.code)) throw err;
   }
   const { config: live } = await api(nc, info);
-  const operators = ["num_replicas", "storage", "duplicate_window", "max_waiting"];
+  const operators = ["num_replicas", "storage", "duplicate_window", "max_waiting", "max_ack_pending"];
   for (const [key, value] of Object.entries(want)) {
     if (!operators.includes(key) && !contains(live[key], value)) {
       throw new Error(`${info}: ${key} is ${JSON.stringify(live[key])}, want ${JSON.stringify(value)}`);

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/executor"
+	"github.com/jetcrew/jetcrew/schema"
 )
 
 type order struct {
@@ -32,7 +33,7 @@ func main() {
 	}
 	defer b.Close()
 	set, err := executor.NewSet("orders",
-		executor.Func("order_status", "Say where an order is.", orderStatus, executor.Idempotent()))
+		executor.Func("order_status", "Say where an order is.", orderStatus, executor.Idempotent(), executor.Effect(schema.EffectRead)))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -39,10 +39,16 @@ type Declaration struct {
 	Timeout    time.Duration `json:"-"`          // of one run; 0: none
 }
 
-func (c Config) withDefaults() Config {
+// Exposed returns what the fleet calls a tool that the server calls name.
+func (c Config) Exposed(name string) string {
 	if c.Prefix == "" && !c.Bare {
-		c.Prefix = c.Name + "_"
+		return c.Name + "_" + name
 	}
+	return c.Prefix + name
+}
+
+func (c Config) withDefaults() Config {
+	c.Prefix = c.Exposed("")
 	c.Start = cmp.Or(c.Start, 30*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()

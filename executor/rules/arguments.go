@@ -9,14 +9,23 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/jetcrew/jetcrew/schema"
 )
 
 // arguments are a call's arguments as a map of CEL. A condition mostly looks at one or two of them, and decoding all costs
 // several times what the condition does: a field is decoded when it is asked for, all of them when the map itself is.
 type arguments struct {
 	text  string        // valid JSON, an object
-	asked int           // fields that were looked for
+	asked int           // fields that were looked for in the text
+	known [4]argument   // that were found there, for the next condition
 	all   traits.Mapper // nil: nobody wanted all, or many
+}
+
+// argument is a field that was found.
+type argument struct {
+	name  string
+	value ref.Val // nil: none, and none behind it
 }
 
 // maxAsked is how many fields are looked for one by one, each of which reads the text; a loop may look for any number.
@@ -27,19 +36,43 @@ var _ traits.Mapper = (*arguments)(nil)
 // Find returns the value of a field. Of a key that occurs twice the last counts, as it does for decoders.
 func (a *arguments) Find(key ref.Val) (v ref.Val, found bool) {
 	name, ok := key.(types.String)
+	if v, found = a.recall(string(name)); ok && found {
+		return v, true
+	}
 	if a.asked++; !ok || a.asked > maxAsked {
 		return a.whole().Find(key)
 	}
 	text := ""
-	for k, value := range topFields(a.text) {
+	for k, value := range schema.Fields(schema.JSONText(a.text)) {
 		if k == string(name) {
-			text, found = value, true
+			text, found = string(value), true
 		}
 	}
 	if !found {
 		return nil, false
 	}
-	return valueOfText(text), true
+	v = valueOfText(text)
+	a.keep(string(name), v)
+	return v, true
+}
+
+// recall returns a field that was found before.
+func (a *arguments) recall(name string) (ref.Val, bool) {
+	for _, k := range a.known {
+		if k.value != nil && k.name == name {
+			return k.value, true
+		}
+	}
+	return nil, false
+}
+
+func (a *arguments) keep(name string, v ref.Val) {
+	for i := range a.known {
+		if a.known[i].value == nil {
+			a.known[i] = argument{name, v}
+			return
+		}
+	}
 }
 
 // Get returns the value of a field, or an error value.
@@ -88,7 +121,7 @@ func (a *arguments) whole() traits.Mapper {
 func valueOfText(text string) ref.Val {
 	switch text[0] {
 	case '"':
-		return types.String(unquoted(text))
+		return types.String(schema.Unquote(text))
 	case 't':
 		return types.True
 	case 'f':

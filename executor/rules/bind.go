@@ -123,13 +123,23 @@ func (c *compiler) binding(path string, values schema.JSONText) *binding {
 		return nil
 	}
 	b := &binding{rule: path, parts: c.parts(path, string(text))}
-	for key := range topFields(string(text)) {
+	for key := range schema.Fields(text) {
 		b.keys = append(b.keys, key)
 	}
 	if len(b.keys) == 0 {
 		return nil
 	}
 	return b
+}
+
+// findKey returns the first of the keys that the object has at its top, in whichever case.
+func findKey(object schema.JSONText, keys []string) (string, bool) {
+	for k := range schema.Fields(object) {
+		if slices.ContainsFunc(keys, func(bound string) bool { return strings.EqualFold(bound, k) }) {
+			return k, true
+		}
+	}
+	return "", false
 }
 
 // parts cuts canonical JSON text at the variables in its strings.
@@ -140,7 +150,7 @@ func (c *compiler) parts(path, text string) []part {
 		if text[i] != '"' {
 			continue
 		}
-		end := endOfString(text, i)
+		end := schema.StringEnd(text, i)
 		if strings.HasPrefix(text[end:], ":") {
 			if strings.Contains(text[i:end], "${") {
 				c.problems.add(path, CodeBind, "%.80s: variables stand in values, not in names", text[i:end])

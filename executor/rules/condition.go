@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
+	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 
@@ -113,18 +115,41 @@ func (c *compiler) condition(path, text string) condition {
 		c.problems.add(path, CodeCondition, "the condition gives %s, and has to give true or false", cel.FormatCELType(out))
 	}
 	c.principal(path, tree)
-	program, err := env.Program(tree, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(checkEvery), cel.EvalOptions(cel.OptOptimize))
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
+	loops, cheap := effort(tree)
+	if loops {
+		options = append(options, cel.InterruptCheckFrequency(checkEvery))
+	}
+	if !cheap {
+		options = append(options, cel.CostLimit(maxCost))
+	}
+	program, err := env.Program(tree, options...)
 	if err != nil {
 		c.problems.add(path, CodeCondition, "%s", celText(err.Error()))
 	}
-	return condition{program, loops(tree)}
+	return condition{program, loops}
 }
 
-// loops tells whether the expression goes over lists or maps.
-func loops(tree *cel.Ast) bool {
-	found := false
-	ast.PreOrderVisit(tree.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) { found = found || e.Kind() == ast.ComprehensionKind }))
-	return found
+// effort tells whether an expression goes over lists or maps, and whether it is cheap: its length alone, which is bounded, says how
+// much it can do, and nobody has to count, for which every evaluation would need memory.
+func effort(tree *cel.Ast) (loops, cheap bool) {
+	cheap = true
+	ast.PreOrderVisit(tree.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			loops, cheap = true, false
+		case ast.CallKind:
+			cheap = cheap && slices.Contains(cheapCalls, e.AsCall().FunctionName())
+		}
+	}))
+	return loops, cheap
+}
+
+// cheapCalls compare values that are there, and make no new ones.
+var cheapCalls = []string{
+	operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional, operators.Equals, operators.NotEquals,
+	operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.Index, operators.Negate,
+	overloads.StartsWith, overloads.EndsWith, overloads.Size,
 }
 
 // celText is a message of CEL as part of ours: without the container, which rules do not have, and the parser's list of

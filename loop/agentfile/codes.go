@@ -76,6 +76,8 @@ const (
 	CodeScope             Code = "jetcrew.authority.scope.invalid"
 	CodeSpendNoPrice      Code = "jetcrew.authority.spend.noPrice"
 
+	CodeSpendPriceRequired Code = "jetcrew.authority.spend.priceRequired"
+
 	CodeSubagentRequired   Code = "jetcrew.subagent.agent.required"
 	CodeSubagentInvalid    Code = "jetcrew.subagent.name.invalid"
 	CodeSubagentSelf       Code = "jetcrew.subagent.self"
@@ -167,7 +169,8 @@ func Codes() []Meaning {
 		{CodeRiskNotAsked, true, "a rule sets only a risk that nobody is asked for at this autonomy"},
 		{CodeEnvironmentNotSet, true, "a rule is for environments, and the file sets none"},
 		{CodeScope, false, "an entry of `authority` is no scope"},
-		{CodeSpendNoPrice, true, "a scope `spend:` in a file that does not say what the model costs"},
+		{CodeSpendPriceRequired, false, "a scope `spend:` in a file that does not say what the model costs, of an agent that hands no tasks to others"},
+		{CodeSpendNoPrice, true, "the same of one that does: only what they cost counts"},
 		{CodeSubagentRequired, false, "a sub-agent's `agent` is missing"},
 		{CodeSubagentInvalid, false, "a sub-agent's tool has a name that it cannot have"},
 		{CodeSubagentSelf, false, "an agent names itself"},

@@ -3,6 +3,7 @@ package agentfile
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -109,6 +110,9 @@ func (r *reader) checkSettings(g *schema.Governance) {
 		for k, earlier := range g.Tools[:i] {
 			if left--; left < 0 {
 				return
+			}
+			if earlier.Ref == t.Ref { // that it stands there twice is said
+				break
 			}
 			if covers(earlier.Ref, t.Ref) {
 				r.warnPath(item(fieldTools, i), CodeToolShadowed, "tool %q: its settings never hold, since those of %q in line %d come first",
@@ -220,14 +224,20 @@ func (r *reader) checkPatterns(spec *schema.AgentSpec) {
 	}
 }
 
-// checkSpend warns of a bound on money that this agent's own requests do not count against.
+// checkSpend refuses a bound on money that nothing counts against, and warns of one that counts only what other agents cost to which
+// this one hands tasks.
 func (r *reader) checkSpend(spec *schema.AgentSpec) {
 	if spec.Model.Price != (schema.Price{}) {
 		return
 	}
+	hands := len(spec.Governance.Subagents) > 0 || slices.ContainsFunc(spec.Tools, func(ref string) bool { return strings.HasPrefix(ref, schema.QueueAgents+"/") })
 	for i, scope := range spec.Governance.Authority {
-		if strings.HasPrefix(scope, schema.ScopeSpend+":") {
-			r.warnPath(item(fieldAuthority, i), CodeSpendNoPrice, "%s: what the model costs is not known, so it counts as nothing; set price of model, in fields", short(scope))
+		switch {
+		case !strings.HasPrefix(scope, schema.ScopeSpend+":") || isNoScope(scope): // what is wrong with it is said
+		case !hands:
+			r.failPath(item(fieldAuthority, i), CodeSpendPriceRequired, "%s: what the model costs is not known, so nothing would ever count; set price of model, in fields", short(scope))
+		default:
+			r.warnPath(item(fieldAuthority, i), CodeSpendNoPrice, "%s: what the model costs is not known, so only what the agents cost counts to which it hands tasks; set price of model, in fields", short(scope))
 		}
 	}
 }

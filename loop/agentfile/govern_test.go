@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -200,7 +201,8 @@ func TestWarnings(t *testing.T) {
 		{"policy: {rules: [{risk: high}]}", []string{"jetcrew.policy.risk.notAsked $.policy.rules[0].risk"}},
 		{"policy: {rules: [{risk: critical}, {risk: low, ask: true}]}", nil},
 		{"policy: {autonomy: cautious, rules: [{risk: low}]}", nil},
-		{"authority: ['tool:*', 'spend:1.5']", []string{"jetcrew.authority.spend.noPrice $.authority[1]"}},
+		{"tools: [agents/c]\nauthority: ['tool:*', 'spend:1.5']", []string{"jetcrew.authority.spend.noPrice $.authority[1]"}},
+		{"subagents: [{agent: b}]\nauthority: ['spend:1.5']", []string{"jetcrew.authority.spend.noPrice $.authority[0]"}},
 		{"handoff: {}", []string{"jetcrew.handoff.unused $.handoff"}},
 		{"subagents: [{agent: b, policy: {fallback: x}}]", []string{"jetcrew.handoff.fallback.unused $.subagents[0].policy.fallback"}},
 		{"subagents: [{agent: b}]\nhandoff: {deniedTools: [subagent_b]}", []string{"jetcrew.handoff.contradiction $.subagents[0]"}},
@@ -217,6 +219,35 @@ func TestWarnings(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.text, diff)
+		}
+	}
+}
+
+// TestOneMistakeOneProblem: what is wrong with a value is not said once more of what stands beside it, or of what it makes.
+func TestOneMistakeOneProblem(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"authority: ['tool:*', nonsense, and, 'tenant:a']":     "jetcrew.authority.scope.invalid $.authority[1]",
+		"authority: ['tool:*', and, '']":                       "jetcrew.text.empty $.authority[2]",
+		"authority: ['tool:*', and]":                           "jetcrew.authority.scope.invalid $.authority[1]",
+		"authority: ['spend:much']":                            "jetcrew.authority.scope.invalid $.authority[0]",
+		"authority: none":                                      "jetcrew.type.list $.authority",
+		"policy: {rules: [{effects: read, deny: true}]}":       "jetcrew.type.list $.policy.rules[0].effects",
+		"tools: [{ref: a, queue: '['}]":                        "jetcrew.tool.queue.invalid $.tools[0].queue",
+		"tools: [{ref: a, once: true}, {ref: a, timeout: 5s}]": "jetcrew.tool.duplicate $.tools[1]",
+	} {
+		_, err := Read("agent.yaml", []byte(head+text+"\n"))
+		var e *Error
+		if !errors.As(err, &e) {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		var got []string
+		for _, p := range append(e.Problems, e.Warnings...) {
+			got = append(got, string(p.Code)+" "+p.Path)
+		}
+		if diff := cmp.Diff([]string{want}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
 }

@@ -215,9 +215,16 @@ func (r *reader) list(f field, things string) []ast.Node {
 	if f.null() {
 		return nil
 	}
+	if _, ok := f.value.(*ast.SequenceNode); !ok {
+		r.fail(f.value, CodeTypeList, "%s: want a list of %s, got %s", f.name, things, describe(f.value))
+	}
+	return r.values(f)
+}
+
+// values is list of a field whose kind has been looked at: it says nothing of what is no list.
+func (r *reader) values(f field) []ast.Node {
 	list, ok := f.value.(*ast.SequenceNode)
 	if !ok {
-		r.fail(f.value, CodeTypeList, "%s: want a list of %s, got %s", f.name, things, describe(f.value))
 		return nil
 	}
 	values := make([]ast.Node, len(list.Values))
@@ -259,7 +266,7 @@ func (r *reader) some(f field, things string) []string {
 // among is some of a list of known texts.
 func (r *reader) among(f field, code Code, known []string) []string {
 	list := r.some(f, "texts")
-	for i, n := range r.list(f, "texts") {
+	for i, n := range r.values(f) {
 		if s := list[i]; s != "" && !contains(known, s) {
 			r.fail(n, code, "%s: unknown value %q%s", f.name, short(s), suggest(s, known))
 		}

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -112,17 +113,25 @@ func (r *reader) reason(f field, a action) string {
 // authority reads the scopes that bound every run.
 func (r *reader) authority(f field) []string {
 	scopes := r.texts(f, "scopes")
-	for i, n := range r.list(f, "scopes") {
+	for i, n := range r.values(f) {
 		if scopes[i] == "" {
 			continue
 		}
 		about := scopes[i : i+1]
 		if scopes[i] == schema.ScopeAnd { // what is wrong with it is what stands beside it
 			about = scopes[max(0, i-1):min(len(scopes), i+2)]
+			if slices.ContainsFunc(about, isNoScope) {
+				continue // that is said there
+			}
 		}
 		if err := schema.CheckScopes(about); err != nil {
 			r.fail(n, CodeScope, "authority: %v", err)
 		}
 	}
 	return scopes
+}
+
+// isNoScope tells whether an entry is wrong by itself.
+func isNoScope(scope string) bool {
+	return scope != schema.ScopeAnd && schema.CheckScopes([]string{scope}) != nil
 }

@@ -82,6 +82,7 @@ func (r *reader) toolRef(n ast.Node, fields map[string]field) string {
 		return name
 	case !validQueue.MatchString(queue):
 		r.fail(q.value, CodeToolQueue, "queue %q: want 1 to 64 of a-z, 0-9, '_' and '-'", short(queue))
+		return name
 	case strings.HasPrefix(name, queue+"/"):
 		r.fail(q.value, CodeToolQueue, "queue: %q names the queue too: keep one", short(name))
 	}

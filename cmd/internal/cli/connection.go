@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/embedded"
 	"github.com/jetcrew/jetcrew/cmd/internal/session"
 )
 
@@ -41,6 +42,21 @@ func (l *Local) Open(ctx context.Context, app *App, fleet ...session.Member) (*s
 	})
 }
 
+// Join is Open for a command that looks at what is there: where another process of this user runs a server on the
+// directory, it is that one.
+func (l *Local) Join(ctx context.Context, app *App, fleet ...session.Member) (*session.Session, error) {
+	if l.URL != "" || l.Data == "" {
+		return l.Open(ctx, app, fleet...)
+	}
+	url, err := embedded.Address(l.Data)
+	if err != nil {
+		return nil, err
+	}
+	there := *l
+	there.URL = url
+	return there.Open(ctx, app, fleet...)
+}
+
 // Slots of each worker process of ToolFleet, by queue.
 const (
 	fileSlots  = 4
@@ -48,9 +64,8 @@ const (
 )
 
 // ToolFleet is what an embedded server has by default: count worker processes with the file and shell tools of the
-// directory root.
-func ToolFleet(root string, count int) session.Member {
-	return session.Member{Count: count, Args: []string{
-		"serve", "--queue", "files=" + strconv.Itoa(fileSlots), "--queue", "shell=" + strconv.Itoa(shellSlots), "--root", root,
-	}}
+// directory root, and further flags.
+func ToolFleet(root string, count int, flags ...string) session.Member {
+	args := []string{"serve", "--queue", "files=" + strconv.Itoa(fileSlots), "--queue", "shell=" + strconv.Itoa(shellSlots), "--root", root}
+	return session.Member{Count: count, Args: append(args, flags...)}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -44,6 +45,9 @@ type App struct {
 	signals *signals
 }
 
+// helpCommand before the name of a command, or alone, is --help behind it.
+const helpCommand = "help"
+
 // Main runs the command that args name and returns the exit code of the process. It may end the process itself: after
 // printing help or the version, and at a second signal.
 func (p Program) Main(args []string) int {
@@ -54,6 +58,9 @@ func (p Program) Main(args []string) int {
 	)
 	if err != nil {
 		panic(fmt.Sprintf("grammar of %s: %v", p.Name, err)) // a programmer's mistake
+	}
+	if len(args) > 0 && args[0] == helpCommand {
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	parsed, err := parser.Parse(args)
 	if parse := new(kong.ParseError); errors.As(err, &parse) && len(args) == 0 {

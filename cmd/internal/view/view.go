@@ -50,10 +50,11 @@ type View struct {
 	cfg   Config
 	style Style
 
-	mu    sync.Mutex
-	board board
-	lines lines
-	live  *live // nil: lines go straight to Out
+	mu        sync.Mutex
+	board     board
+	lines     lines
+	live      *live // nil: lines go straight to Out
+	suspended bool  // it is live again from the next turn on
 }
 
 // New returns a view. Close ends it.
@@ -71,9 +72,24 @@ func New(cfg Config) *View {
 func (v *View) Resume() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.suspended = false
+	v.start()
+}
+
+// start wants v.mu held.
+func (v *View) start() {
 	if v.cfg.Format == Live && v.live == nil {
 		v.live = startLive(v.cfg.Out, v.frame)
 	}
+}
+
+// Suspend is Close until the next turn begins: somebody is asked at the terminal meanwhile. The rest of the turn under way is shown
+// as plain lines, since what it has shown so far stays.
+func (v *View) Suspend() {
+	v.Close()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.suspended = true
 }
 
 // Style returns the colours of this view.
@@ -90,6 +106,10 @@ func (v *View) Event(e loop.Event) {
 		v.board.apply(e)
 		v.print(v.lines.answer(e))
 	default:
+		if v.suspended && e.Type == loop.EventStepStart {
+			v.suspended = false
+			v.start()
+		}
 		v.board.apply(e)
 		if v.live != nil {
 			v.print(v.lines.settled(e))
@@ -181,6 +201,7 @@ func (w logWriter) Write(p []byte) (int, error) {
 func (v *View) Close() {
 	v.mu.Lock()
 	l := v.live
+	v.suspended = false
 	v.mu.Unlock()
 	if l == nil {
 		return

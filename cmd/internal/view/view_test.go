@@ -11,6 +11,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jetcrew/jetcrew/loop"
 )
 
 var update = flag.Bool("update", false, "rewrite the files in testdata")
@@ -132,5 +134,36 @@ func TestLiveKeepsFinishedTurns(t *testing.T) {
 	v.Close()
 	if !strings.Contains(ansi.Strip(out.String()), "again live") {
 		t.Error("nothing is shown after Resume")
+	}
+}
+
+// TestLiveComesBackAfterAQuestion: whoever is asked at the terminal sees the rest of the turn as plain lines, and the next one live.
+func TestLiveComesBackAfterAQuestion(t *testing.T) {
+	t.Parallel()
+	for name, closed := range map[string]bool{"asked": false, "asked, then closed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			v := New(Config{Out: &out, Format: Live})
+			for _, e := range script() {
+				v.Event(e)
+				if e.Type == loop.EventToolProgress {
+					v.Suspend()
+					out.WriteString("approve?\n")
+					if closed {
+						v.Close()
+					}
+				}
+				if live := v.live != nil; e.Type == loop.EventToolSettled && live || e.Type == loop.EventStepEnd && e.Turn == 2 && live == closed {
+					t.Errorf("after %s of turn %d it is live: %t", e.Type, e.Turn, live)
+				}
+			}
+			v.Close()
+			text := ansi.Strip(out.String())
+			_, text, _ = strings.Cut(text, "approve?\n")
+			if n := strings.Count(text, "rm_all"); n == 0 || !strings.Contains(text, "All quiet.") {
+				t.Errorf("shown after the question:\n%s", text)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,6 +96,72 @@ func TestDiceAreThoseOfTheAttempt(t *testing.T) {
 	for n := range uint64(1000) {
 		if d := (Delay{1, 3}).in(dice(n, call, 1)); d < 1 || d > 3 {
 			t.Fatalf("delay %d is out of its range", d)
+		}
+	}
+}
+
+func TestAtMost(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]AtMost{
+		"bash=2": {"bash", 2}, "a=b=3": {"a=b", 3}, "bash": {}, "=2": {}, "bash=0": {}, "bash=-1": {}, "bash=x": {}, "bash=": {}, "bash=99999999": {},
+	} {
+		var a AtMost
+		if err := a.UnmarshalText([]byte(text)); (err != nil) != (want == AtMost{}) || err == nil && a != want {
+			t.Errorf("%q: %+v, %v; want %+v", text, a, err, want)
+		}
+	}
+}
+
+func TestPace(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Pace{
+		"web_*=5/s": {"web_*", 5, 5}, "bash=30/m": {"bash", 0.5, 1}, "bash=30/m:4": {"bash", 0.5, 4}, "bash=7200/h": {"bash", 2, 2}, "a=b=1.5/s": {"a=b", 1.5, 1},
+		"bash": {}, "=1/s": {}, "bash=5": {}, "bash=5/d": {}, "bash=0/s": {}, "bash=-1/s": {}, "bash=NaN/s": {}, "bash=Inf/s": {}, "bash=1/s:0": {}, "bash=1/s:": {},
+	} {
+		var p Pace
+		if err := p.UnmarshalText([]byte(text)); (err != nil) != (want == Pace{}) || err == nil && p != want {
+			t.Errorf("%q: %+v, %v; want %+v", text, p, err, want)
+		}
+	}
+}
+
+// TestOwnQueue: the queue of a limited tool is a legal one, and that of no other tool.
+func TestOwnQueue(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 80)
+	seen := map[string]string{}
+	for _, tool := range []string{"bash", "Bash", "bAsh", "no.dots", "no_dots", "no/dots", "管理", "管道", long + "a", long + "b"} {
+		name := ownQueue("mcp-shop", tool)
+		if err := schema.CheckQueue(name); err != nil || !strings.HasPrefix(name, "mcp-shop-") || seen[name] != "" {
+			t.Errorf("%q: %q, %v, also of %q", tool, name, err, seen[name])
+		}
+		seen[name] = tool
+	}
+	if seen["mcp-shop-bash"] != "bash" {
+		t.Errorf("%v: a name that fits stays", seen)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	tools := []schema.Tool{{Name: "bash"}, {Name: "web_get"}}
+	for name, tt := range map[string]struct {
+		limits []AtMost
+		paces  []Pace
+		want   string
+	}{
+		"all there":       {[]AtMost{{"bash", 1}}, []Pace{{"web_*", 1, 1}, {"*", 1, 1}}, ""},
+		"a limit twice":   {[]AtMost{{"bash", 1}, {"bash", 1}}, nil, `limit of "bash" is given twice`},
+		"a limit unmet":   {[]AtMost{{"ba*", 1}}, nil, `limit of "ba*": no tool of that name is served here; there are bash, web_get`},
+		"a rate unmet":    {nil, []Pace{{"wob_*", 1, 1}}, `rate of "wob_*": it means no tool`},
+		"a blank pattern": {nil, []Pace{{" ", 1, 1}}, "the pattern is blank"},
+	} {
+		b, err := newBounds(tt.limits, tt.paces, nil)
+		if err == nil {
+			err = b.unmet(tools)
+		}
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
 }

@@ -16,10 +16,12 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// mcpQueue is the tools of one MCP server as a worker serves them. They change when the server's do.
+// mcpQueue is tools of one MCP server as a worker serves them: all that are not limited, or a limited one. They change when the
+// server's do.
 type mcpQueue struct {
-	server  *mcp.Server
-	app     *cli.App
+	source  *mcpSource
+	name    string        // of the queue
+	tool    string        // the limited one; empty: all that are not
 	changed chan struct{} // buffered 1
 	set     atomic.Pointer[executor.Set]
 
@@ -27,11 +29,20 @@ type mcpQueue struct {
 	past []*executor.Set // the last sets that were replaced: calls of them may run
 }
 
+// mcpSource is a server that fills queues.
+type mcpSource struct {
+	server *mcp.Server
+	app    *cli.App
+	slots  int
+	bounds *bounds
+	queues []*mcpQueue // of which the first is there always and follows the server's changes
+}
+
 // maxPast bounds the replaced sets whose handlers are still counted.
 const maxPast = 16
 
 // serveMCP connects to servers. close ends all of them.
-func serveMCP(ctx context.Context, app *cli.App, servers []mcpServer) (queues []bus.Worker, end func(), err error) {
+func serveMCP(ctx context.Context, app *cli.App, servers []mcpServer, b *bounds) (queues []bus.Worker, end func(), err error) {
 	var open []*mcp.Server
 	end = func() {
 		var all sync.WaitGroup
@@ -48,14 +59,39 @@ func serveMCP(ctx context.Context, app *cli.App, servers []mcpServer) (queues []
 			return nil, nil, err
 		}
 		open = append(open, server)
-		q := &mcpQueue{server: server, app: app, changed: make(chan struct{}, 1)}
-		if err := q.read(ctx); err != nil {
+		source := &mcpSource{server: server, app: app, slots: s.slots, bounds: b}
+		more, err := source.serve(ctx)
+		if err != nil {
 			end()
 			return nil, nil, err
 		}
-		queues = append(queues, bus.Worker{Queue: mcp.Queue(s.Name), Slots: s.slots, Tools: q})
+		queues = append(queues, more...)
 	}
 	return queues, end, nil
+}
+
+// serve makes the queues of the server: one for all that is not limited, and one for each tool that is.
+func (s *mcpSource) serve(ctx context.Context) (queues []bus.Worker, err error) {
+	tools, err := s.server.Tools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, part := range s.split(tools) {
+		q := &mcpQueue{source: s, name: part.queue, changed: make(chan struct{}, 1)}
+		if i > 0 {
+			q.tool = part.tools[0].Name
+		}
+		if err := q.take(part.tools); err != nil {
+			return nil, err
+		}
+		s.queues = append(s.queues, q)
+		queues = append(queues, bus.Worker{Queue: part.queue, Slots: part.slots, Limit: part.limit, Tools: q})
+	}
+	return queues, nil
+}
+
+func (s *mcpSource) split(tools []executor.Tool) []share {
+	return s.bounds.split(mcp.Queue(s.server.Name()), s.slots, tools)
 }
 
 // Tools returns the definitions of now.
@@ -80,13 +116,31 @@ func (q *mcpQueue) Abandoned() int64 {
 	return n
 }
 
-// read asks the server for its tools and puts them in place of those before, if they are others.
-func (q *mcpQueue) read(ctx context.Context) error {
-	tools, err := q.server.Tools(ctx)
+// read asks the server for its tools and gives each queue its own. A limited tool that was not there at the start has no
+// queue, and is not served.
+func (s *mcpSource) read(ctx context.Context) error {
+	tools, err := s.server.Tools(ctx)
 	if err != nil {
 		return err
 	}
-	set, err := executor.Config{Queue: mcp.Queue(q.server.Name()), Logger: q.app.Log}.NewSet(tools...)
+	parts := s.split(tools)
+	for _, q := range s.queues {
+		var mine []executor.Tool
+		for i, p := range parts {
+			if i == 0 && q.tool == "" || i > 0 && p.tools[0].Name == q.tool {
+				mine = p.tools
+			}
+		}
+		if err := q.take(mine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take puts tools in place of those before, if they are others.
+func (q *mcpQueue) take(tools []executor.Tool) error {
+	set, err := q.source.bounds.set(share{queue: q.name, tools: tools}, q.source.app)
 	if err != nil {
 		return err
 	}
@@ -116,19 +170,19 @@ const (
 )
 
 // follow reads the tools anew whenever the server says so, until ctx ends. While it does not answer, the tools stay.
-func (q *mcpQueue) follow(ctx context.Context) error {
+func (s *mcpSource) follow(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-q.server.Changed():
+		case <-s.server.Changed():
 		}
 		for wait := readAgainFirst; ; wait = min(2*wait, readAgainMax) {
-			err := q.read(ctx)
+			err := s.read(ctx)
 			if err == nil || ctx.Err() != nil || errors.Is(err, mcp.ErrClosed) {
 				break
 			}
-			q.app.Log.Warn("tools of an MCP server not read, its old ones stay", "error", err, "again_in", wait.String())
+			s.app.Log.Warn("tools of an MCP server not read, its old ones stay", "error", err, "again_in", wait.String())
 			again := time.NewTimer(wait)
 			select {
 			case <-ctx.Done():

@@ -18,7 +18,9 @@ import (
 // mcpServer is a server to connect to, NAME=COMMAND or NAME=URL on the command line.
 type mcpServer struct {
 	mcp.Config
-	slots int
+	slots  int
+	limits []AtMost // by the names that the fleet sees
+	paces  []Pace
 }
 
 // UnmarshalText reads NAME=COMMAND or NAME=URL.
@@ -80,12 +82,19 @@ type mcpEntry struct {
 	Headers  map[string]string `json:"headers"`
 	Disabled bool              `json:"disabled"`
 
-	Pass   []string                   `json:"pass"`
-	Prefix string                     `json:"prefix"`
-	Bare   bool                       `json:"bare"`
-	Trust  bool                       `json:"trust"`
-	Slots  int                        `json:"slots"`
-	Tools  map[string]mcp.Declaration `json:"tools"`
+	Pass   []string                  `json:"pass"`
+	Prefix string                    `json:"prefix"`
+	Bare   bool                      `json:"bare"`
+	Trust  bool                      `json:"trust"`
+	Slots  int                       `json:"slots"`
+	Tools  map[string]mcpDeclaration `json:"tools"`
+}
+
+// mcpDeclaration is what a file says of a tool, by the server's name of it.
+type mcpDeclaration struct {
+	mcp.Declaration
+	Limit int    `json:"limit"` // as --limit
+	Rate  string `json:"rate"`  // as --rate, without the name
 }
 
 // loadMCP reads the servers of a file, by name. What it does not know in there is logged.
@@ -130,7 +139,7 @@ func readServer(name string, data json.RawMessage, app *cli.App) (s mcpServer, u
 		return s, false, nil
 	}
 	s = mcpServer{slots: e.Slots, Config: mcp.Config{
-		Name: name, Prefix: e.Prefix, Bare: e.Bare, Dir: e.Cwd, Pass: e.Pass, URL: e.URL, Trust: e.Trust, Declare: e.Tools,
+		Name: name, Prefix: e.Prefix, Bare: e.Bare, Dir: e.Cwd, Pass: e.Pass, URL: e.URL, Trust: e.Trust, Declare: map[string]mcp.Declaration{},
 	}}
 	if s.slots == 0 {
 		s.slots = defaultSlots
@@ -144,13 +153,38 @@ func readServer(name string, data json.RawMessage, app *cli.App) (s mcpServer, u
 	case s.slots < 1 || s.slots > 4096:
 		return s, false, fmt.Errorf("MCP server %q: %d slots: want 1 to 4096", name, s.slots)
 	}
-	var errs [2]error
+	var errs [3]error
 	s.Env, errs[0] = expand(e.Env)
 	s.Header, errs[1] = expand(e.Headers)
+	errs[2] = s.declare(e.Tools)
 	if err := errors.Join(errs[:]...); err != nil {
 		return s, false, fmt.Errorf("MCP server %q: %w", name, err)
 	}
 	return s, true, s.Check()
+}
+
+// declare takes what the file says of tools.
+func (s *mcpServer) declare(tools map[string]mcpDeclaration) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		d := tools[name]
+		s.Declare[name] = d.Declaration
+		if d.Limit < 0 || d.Limit > maxLimit {
+			errs = append(errs, fmt.Errorf("tool %.80q: limit %d: want 1 to %d calls at once", name, d.Limit, maxLimit))
+		}
+		if d.Limit > 0 {
+			s.limits = append(s.limits, AtMost{s.Exposed(name), d.Limit})
+		}
+		if d.Rate == "" {
+			continue
+		}
+		pace := Pace{Tools: s.Exposed(name)}
+		if err := pace.read(d.Rate); err != nil {
+			errs = append(errs, fmt.Errorf("tool %.80q: %w", name, err))
+		}
+		s.paces = append(s.paces, pace)
+	}
+	return errors.Join(errs...)
 }
 
 // expand puts this process's variables in place of ${NAME}.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (p *Process) workUntil(ctx context.Context, app *cli.App, queues []bus.Work
 		}
 		p.URL = alive.url
 	}
-	b, err := p.connect(ctx, app)
+	b, err := connect(ctx, p.Config(app))
 	if err != nil {
 		return err
 	}
@@ -58,10 +59,10 @@ func (p *Process) workUntil(ctx context.Context, app *cli.App, queues []bus.Work
 	return p.serve(ctx, b, queues)
 }
 
-func (p *Process) connect(ctx context.Context, app *cli.App) (*bus.Bus, error) {
+func connect(ctx context.Context, cfg bus.Config) (*bus.Bus, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
-	b, err := bus.Connect(ctx, p.Config(app))
+	b, err := bus.Connect(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("%w; is a NATS server with JetStream running there? --nats or NATS_URL names it", err)
 	}
@@ -73,12 +74,19 @@ func (p *Process) serve(ctx context.Context, b *bus.Bus, queues []bus.Worker) er
 	all := pool.New().WithErrors().WithContext(ctx).WithCancelOnError()
 	for _, w := range queues {
 		w.Attempts, w.Drain = p.Attempts, p.Drain
-		all.Go(func(ctx context.Context) error { return b.Serve(ctx, w) })
+		all.Go(func(ctx context.Context) error {
+			if p.Parent && w.Limit > 0 { // all workers of an embedded server are told the same, and it may remember another
+				if err := b.Limit(ctx, w.Queue, w.Limit); err != nil {
+					return err
+				}
+			}
+			return b.Serve(ctx, w)
+		})
 		if set, ok := w.Tools.(loser); ok {
 			all.Go(func(ctx context.Context) error { return watchAbandoned(ctx, w.Queue, set, w.Slots) })
 		}
-		if q, ok := w.Tools.(*mcpQueue); ok {
-			all.Go(q.follow)
+		if q, ok := w.Tools.(*mcpQueue); ok && q.source.queues[0] == q {
+			all.Go(q.source.follow)
 		}
 	}
 	if err := all.Wait(); err != nil {
@@ -128,6 +136,10 @@ func announce(app *cli.App, queues []bus.Worker) {
 		for _, t := range w.Tools.Tools() {
 			names = append(names, t.Name)
 		}
-		fmt.Fprintf(app.Out, "queue %s, %d slots: %s\n", w.Queue, w.Slots, cli.Printable(strings.Join(names, ", ")))
+		limit := ""
+		if w.Limit > 0 {
+			limit = fmt.Sprintf(", %d at once over all workers", w.Limit)
+		}
+		fmt.Fprintf(app.Out, "queue %s, %d slots%s: %s\n", w.Queue, w.Slots, limit, cmp.Or(cli.Printable(strings.Join(names, ", ")), "no tools yet"))
 	}
 }

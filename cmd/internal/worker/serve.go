@@ -8,6 +8,7 @@ import (
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
 	"github.com/jetcrew/jetcrew/executor"
 	"github.com/jetcrew/jetcrew/executor/toolkit"
+	"github.com/jetcrew/jetcrew/schema"
 )
 
 // Serve is the command that executes calls with real tools.
@@ -17,6 +18,8 @@ type Serve struct {
 	Root      string      `default:"." type:"existingdir" help:"Directory that the tools work in and do not leave."`
 	MCP       []mcpServer `name:"mcp" sep:"none" placeholder:"NAME=COMMAND" help:"MCP server whose tools the queue mcp-NAME has: a command that speaks over its standard input and output, or a URL. May be repeated."`
 	MCPConfig string      `name:"mcp-config" type:"existingfile" placeholder:"FILE" help:"JSON file whose mcpServers are served, each on its queue mcp-NAME."`
+	Limit     []AtMost    `placeholder:"TOOL=N" help:"At most N calls of the tool at once over the whole fleet. It gets a queue of its own, QUEUE-TOOL; all workers have to name the same N. May be repeated."`
+	Rate      []Pace      `placeholder:"TOOL=N/s" help:"At most N starts of the tool, a name or a glob, in a second (/s), a minute (/m) or an hour (/h) at this worker; what comes sooner is RateLimited. N/m:BURST lets BURST start at once. May be repeated."`
 }
 
 // Validate checks that there is something to serve.
@@ -29,26 +32,28 @@ func (s *Serve) Validate() error {
 
 // Run serves until ctx ends, then drains.
 func (s *Serve) Run(ctx context.Context, app *cli.App) error {
-	var queues []bus.Worker
-	var errs []error
-	for _, q := range s.Queue {
-		set, err := toolSet(q.Name, s.Root, app)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		queues = append(queues, bus.Worker{Queue: q.Name, Slots: q.Slots, Tools: set})
-	}
 	servers, err := s.servers(app)
-	if err := errors.Join(append(errs, err)...); err != nil {
+	errs := []error{err}
+	bound, err := newBounds(s.Limit, s.Rate, servers)
+	errs = append(errs, err)
+	var queues []bus.Worker
+	for _, q := range s.Queue {
+		more, err := bound.serve(q, s.Root, app)
+		errs, queues = append(errs, err), append(queues, more...)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return &cli.ExitError{Code: cli.CodeUsage, Err: err}
 	}
-	more, end, err := serveMCP(ctx, app, servers)
+	more, end, err := serveMCP(ctx, app, servers, bound)
 	if err != nil {
 		return err
 	}
 	defer end()
-	return s.work(ctx, app, append(queues, more...))
+	queues = append(queues, more...)
+	if err := bound.unmet(definitions(queues)); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	return s.work(ctx, app, queues)
 }
 
 // servers returns the MCP servers of the command line and of the file.
@@ -62,10 +67,37 @@ func (s *Serve) servers(app *cli.App) (servers []mcpServer, err error) {
 	return servers, checkServers(servers)
 }
 
-func toolSet(queue, root string, app *cli.App) (*executor.Set, error) {
-	tools, err := toolkit.Named(queue, root)
+// serve returns the tools of a toolkit as this process serves them: those that are limited on queues of their own.
+func (b *bounds) serve(q Queue, root string, app *cli.App) (queues []bus.Worker, err error) {
+	tools, err := toolkit.Named(q.Name, root)
 	if err != nil {
 		return nil, err
 	}
-	return executor.Config{Queue: queue, Logger: app.Log}.NewSet(tools...)
+	for _, s := range b.split(q.Name, q.Slots, tools) {
+		if len(s.tools) == 0 {
+			continue
+		}
+		set, err := b.set(s, app)
+		if err != nil {
+			return nil, err
+		}
+		queues = append(queues, bus.Worker{Queue: s.queue, Slots: s.slots, Limit: s.limit, Tools: set})
+	}
+	return queues, nil
+}
+
+// set makes the tools of a queue keep to the paces.
+func (b *bounds) set(s share, app *cli.App) (*executor.Set, error) {
+	set, err := executor.Config{Queue: s.queue, Logger: app.Log}.NewSet(s.tools...)
+	if err != nil {
+		return nil, err
+	}
+	return set.With(b.wrappers...), nil
+}
+
+func definitions(queues []bus.Worker) (tools []schema.Tool) {
+	for _, w := range queues {
+		tools = append(tools, w.Tools.Tools()...)
+	}
+	return tools
 }
