@@ -46,6 +46,30 @@ func CheckQueue(name string) error {
 	return nil
 }
 
+const maxQueue = 64 // bytes of the name of a queue
+
+// LimitedQueue names the queue of one tool of a queue whose calls are limited over the fleet. A tool whose name cannot be
+// part of a queue's is told from others by a piece of its digest. Patterns that name the tool in its first queue mean
+// it there, see MatchTool.
+func LimitedQueue(queue, tool string) string {
+	if name := queue + "-" + tool; CheckQueue(name) == nil {
+		return name
+	}
+	mark := "-" + Digest([]byte(tool))[:8]
+	name := []byte(queue + "-" + strings.ToLower(tool))
+	for i, c := range name {
+		if c >= 0x80 || CheckQueue(string(rune(c))) != nil {
+			name[i] = '_'
+		}
+	}
+	return string(name[:min(len(name), maxQueue-len(mark))]) + mark
+}
+
+// limitedFrom tells whether queue is the LimitedQueue of a tool of another queue.
+func limitedFrom(of, queue, tool string) bool {
+	return of != QueueAgents && strings.HasPrefix(queue, of[:min(len(of), maxQueue-9)]) && queue == LimitedQueue(of, tool)
+}
+
 // ChildRun returns the run id of a child call: the first 26 characters of the lower-case base32 of the SHA-256 of
 // parent run, turn, index and attempt, so that every delivery of the call names the same child.
 func ChildRun(run string, turn, index, attempt int) string {

@@ -3,12 +3,13 @@ package schema
 import "strings"
 
 // MatchTool tells whether pattern names the tool that its queue knows as name. A pattern is a name or a glob over names,
-// with a queue and '/' in front where it means that queue alone. Only '*' and '?' are signs of a glob, since names may
+// with a queue and '/' in front where it means that queue alone, or the one that the tool has of its own because its calls
+// are limited. Only '*' and '?' are signs of a glob, since names may
 // hold brackets; both also stand for a '/'. Agents are named only by patterns that begin with agents/: who means all
 // tools does not mean other agents.
 func MatchTool(pattern, queue, name string) bool {
 	of, rest, ok := strings.Cut(pattern, "/")
-	ok = ok && of == queue
+	ok = ok && (of == queue || limitedFrom(of, queue, name))
 	if queue == QueueAgents && !ok {
 		return false
 	}

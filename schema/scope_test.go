@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -30,6 +31,15 @@ func TestMatchTool(t *testing.T) {
 		{"[ab]", "files", "[ab]", true},
 		{"*a*b", "files", "xaxxb", true},
 		{"*a*b", "files", "xaxx", false},
+		{"shell/bash", "shell-bash", "bash", true}, // limited over the fleet
+		{"shell/*", "shell-bash", "bash", true},
+		{"shell/sh", "shell-bash", "bash", false},
+		{"shell/bash", "shell-bash", "sh", false},
+		{"shell-bash/bash", "shell-bash", "bash", true},
+		{"agents/bash", "agents-bash", "bash", false},
+		{"mcp/a.B", LimitedQueue("mcp", "a.B"), "a.B", true},
+		{"mcp/a.b", LimitedQueue("mcp", "a.B"), "a.b", false},
+		{strings.Repeat("q", 64) + "/b", LimitedQueue(strings.Repeat("q", 64), "b"), "b", true},
 		{"", "files", "", true},
 		{"", "files", "a", false},
 	} {

@@ -156,29 +156,10 @@ func (b *bounds) split(queue string, slots int, tools []executor.Tool) []share {
 	shares := []share{{queue: queue, slots: slots}}
 	for _, t := range tools {
 		if n := b.limited(t.Name); n > 0 {
-			shares = append(shares, share{queue: ownQueue(queue, t.Name), slots: min(slots, n), limit: n, tools: []executor.Tool{t}})
+			shares = append(shares, share{queue: schema.LimitedQueue(queue, t.Name), slots: min(slots, n), limit: n, tools: []executor.Tool{t}})
 		} else {
 			shares[0].tools = append(shares[0].tools, t)
 		}
 	}
 	return shares
-}
-
-// maxQueue is how long the name of a queue may be.
-const maxQueue = 64
-
-// ownQueue names the queue of one tool of a queue. A tool whose name is no part of a queue's is told from others by
-// a piece of its digest.
-func ownQueue(queue, tool string) string {
-	if name := queue + "-" + tool; schema.CheckQueue(name) == nil {
-		return name
-	}
-	mark := "-" + schema.Digest([]byte(tool))[:8]
-	name := []byte(queue + "-" + strings.ToLower(tool))
-	for i, c := range name {
-		if c >= 0x80 || schema.CheckQueue(string(rune(c))) != nil {
-			name[i] = '_'
-		}
-	}
-	return string(name[:min(len(name), maxQueue-len(mark))]) + mark
 }

@@ -131,7 +131,7 @@ func TestOwnQueue(t *testing.T) {
 	long := strings.Repeat("x", 80)
 	seen := map[string]string{}
 	for _, tool := range []string{"bash", "Bash", "bAsh", "no.dots", "no_dots", "no/dots", "管理", "管道", long + "a", long + "b"} {
-		name := ownQueue("mcp-shop", tool)
+		name := schema.LimitedQueue("mcp-shop", tool)
 		if err := schema.CheckQueue(name); err != nil || !strings.HasPrefix(name, "mcp-shop-") || seen[name] != "" {
 			t.Errorf("%q: %q, %v, also of %q", tool, name, err, seen[name])
 		}
