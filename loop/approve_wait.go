@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"slices"
 	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
@@ -112,7 +113,7 @@ func (s *starter) reconsider() {
 
 // watchWaiting notes whether the turn waits for nothing but people.
 func (s *starter) watchWaiting() {
-	s.waiting.Store(s.running == 0 && len(s.ready) == 0 && len(s.questions.waiting) > 0)
+	s.waiting.Store(s.running == 0 && !slices.ContainsFunc(s.ready, func(i int) bool { return !s.held(i) }) && len(s.questions.waiting) > 0)
 }
 
 // gone is ready when this process shall leave a run that waits for nothing but people.

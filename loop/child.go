@@ -90,6 +90,9 @@ func (c *child) forbidden() (why string) {
 	if h.OnError == schema.HandoffFallback {
 		c.policy.Fallback = h.Fallback
 	}
+	if s.Session == schema.SessionReuse {
+		c.policy.Session, c.policy.Previous = schema.SessionReuse, c.call.Previous
+	}
 	return ""
 }
 

@@ -49,7 +49,7 @@ func (x *exchange) load(tools []schema.Tool) load {
 	}
 	msgs := x.state.Messages()
 	l := load{size: memory.Estimate(msgs), budget: max(1, int64(ratio*float64(window)))}
-	if t := x.state.Turn(x.state.Turns()); t != nil && t.Usage.Input > 0 && t.Fold == x.folded() {
+	if t := x.state.Turn(x.state.Turns()); t != nil && t.Usage.Input > 0 && saw(t, x.state.Fold()) {
 		since := len(msgs)
 		for since > 0 && msgs[since-1].Role != schema.RoleAssistant {
 			since--
@@ -64,6 +64,9 @@ func (x *exchange) load(tools []schema.Tool) load {
 	l.used = l.size + int64(bytes/4)
 	return l
 }
+
+// saw tells whether a turn was asked for with f, the newest fold.
+func saw(t *schema.Turn, f *schema.Fold) bool { return f == nil || f.Turns < t.N }
 
 // target is the size, by memory.Estimate, that the kept messages may have: half of the budget, so that the next
 // compaction is not due soon. A prompt that was too large shrinks by half whatever the budget says, for that is wrong then.
@@ -91,7 +94,7 @@ func (x *exchange) compactIfDue(ctx context.Context, n int, tools []schema.Tool)
 	}
 	trigger := ""
 	switch {
-	case c.MaxTurns > 0 && x.state.Turns()-x.folded() >= c.MaxTurns:
+	case c.MaxTurns > 0 && x.state.Rounds() >= c.MaxTurns:
 		trigger = schema.TriggerTurns
 	case c.ContextRatio > 0:
 		if l := x.load(tools); l.used >= l.budget {

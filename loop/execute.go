@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -138,9 +139,13 @@ type starter struct {
 // start has as many calls settled as may be under way.
 func (s *starter) start() {
 	s.batch = s.batch[:0]
-	for ; s.running < s.width && len(s.ready) > 0; s.ready = s.ready[1:] {
+	for s.running < s.width {
+		i, ok := s.next()
+		if !ok {
+			break
+		}
 		s.running++
-		s.prepare(s.ready[0])
+		s.prepare(i)
 	}
 	s.watchWaiting()
 	s.questions.tell()
@@ -201,6 +206,11 @@ func (s *starter) prepare(i int) {
 	}
 	if f := s.questions.fates[i]; f.refused != nil {
 		claim(*f.refused, call.StartKey(c.Queue)) // an earlier owner may have started it, and known better
+		return
+	}
+	var err error
+	if call.Previous, err = s.previous(i); err != nil {
+		done(schema.Result{}, err)
 		return
 	}
 	stopped := ctx.Err() != nil
@@ -278,7 +288,7 @@ func (s *starter) final(i int) *schema.Call {
 }
 
 // freeSince is from when on a call of an agent could go, in Unix milliseconds: from the model's answer, from its verdict or,
-// where calls go one after the other, from the result before it.
+// where calls go one after the other, as those of one session do, from the result before it.
 func (x *exchange) freeSince(t *schema.Turn, i int) int64 {
 	at := t.EndedMS
 	if _, k := x.state.Ask(t.N, i); k > 0 {
@@ -286,8 +296,9 @@ func (x *exchange) freeSince(t *schema.Turn, i int) int64 {
 			at = max(at, min(v.AtMS, nowMS()))
 		}
 	}
-	for j := 0; j < i && x.width(t) == 1; j++ {
-		if r := x.state.Result(t.N, j); r != nil {
+	alone, session := x.width(t) == 1, x.inSession(t, i)
+	for j := range i {
+		if r := x.state.Result(t.N, j); r != nil && (alone || slices.Contains(session, j)) {
 			at = max(at, r.EndedMS)
 		}
 	}

@@ -53,8 +53,8 @@ func checkSubagents(spec *schema.AgentSpec) (why string) {
 			return fmt.Sprintf("the sub-agents %s and %s have the same tool name %q: give one of them another", other, s.Agent, name)
 		case s.Agent == spec.ID:
 			return fmt.Sprintf("sub-agent %s is the agent itself", s.Agent)
-		case s.Session != "" && s.Session != schema.SessionNew:
-			return fmt.Sprintf("sub-agent %s: session %q: only %q is supported", s.Agent, s.Session, schema.SessionNew)
+		case s.Session != "" && s.Session != schema.SessionNew && s.Session != schema.SessionReuse:
+			return fmt.Sprintf("sub-agent %s: session %q: want %s or %s", s.Agent, s.Session, schema.SessionNew, schema.SessionReuse)
 		case h.MaxRetries < 0 || h.TimeoutMS < 0:
 			return fmt.Sprintf("sub-agent %s: retries and timeout must not be negative", s.Agent)
 		}

@@ -24,7 +24,7 @@ type HandoffInfo struct {
 	Subagent string `json:"subagent"`           // id of the agent
 	Run      string `json:"run,omitempty"`      // its run, that of the first attempt; absent when it was refused
 	Depth    int    `json:"depth"`              // runs above that one
-	Session  string `json:"session"`            // new
+	Session  string `json:"session"`            // new or reuse
 	Status   string `json:"status"`             // starting, completed, failed, fallback or denied
 	Attempts int    `json:"attempts,omitempty"` // handoff_end: runs that it took
 }
@@ -36,6 +36,9 @@ func (x *exchange) handoff(t *schema.Turn, i int) *HandoffInfo {
 		return nil
 	}
 	info := &HandoffInfo{ID: "handoff:" + c.Label, Subagent: cmp.Or(c.Target, c.Tool), Depth: len(x.open.Lineage) + 1, Session: schema.SessionNew, Status: HandoffStarting}
+	if x.reuses(c) {
+		info.Session = schema.SessionReuse
+	}
 	if c.Queue == schema.QueueAgents {
 		info.Run = schema.ChildRun(x.id, t.N, i, 1)
 	}

@@ -317,7 +317,7 @@ func TestSubagentsAreChecked(t *testing.T) {
 		`the sub-agents a.b and a b have the same tool name "subagent_a_b"`: {{Agent: "a.b"}, {Agent: "a b"}},
 		"is the agent itself":         {{Agent: "tester"}},
 		"names no agent":              {{}},
-		`session "reuse"`:             {{Agent: "a", Session: schema.SessionReuse}},
+		`session "old"`:               {{Agent: "a", Session: "old"}},
 		"must not be negative":        {{Agent: "a", Handoff: &schema.Handoff{MaxRetries: -1}}},
 		"is both the sub-agent anna ": {{Agent: "anna", Name: "ok"}},
 	} {

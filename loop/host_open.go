@@ -48,9 +48,18 @@ func (h *Host) open(ctx context.Context, r *Run, m schema.RunMessage) (*schema.T
 	if err != nil {
 		return c.turnAway(ctx, err)
 	}
-	return h.openFor(ctx, r, c, &schema.Open{
+	open := &schema.Open{
 		Kind: schema.RunAgent, Agent: &spec, Chain: h.cfg.Chain, Principal: principal, Keep: args.Keep, Budget: m.Call.Budget, AtMS: nowMS(),
-	})
+	}
+	bad, err := c.earlier(ctx, open)
+	switch {
+	case err != nil:
+		return nil, err
+	case bad != nil:
+		taken, err := c.settle(ctx, bad)
+		return &taken, err
+	}
+	return h.openFor(ctx, r, c, open)
 }
 
 // admit returns on whose behalf the run of a call acts.

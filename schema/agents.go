@@ -64,6 +64,9 @@ func SubagentTool(s Subagent) Tool {
 	t := AgentTool(AgentSpec{ID: s.Agent})
 	t.Name, t.Target, t.Source = s.ToolName(), s.Agent, SourceSubagent
 	t.Description = cmp.Or(s.Description, t.Description)
+	if s.Session == SessionReuse {
+		t.Description += " It remembers the tasks before."
+	}
 	return t
 }
 

@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"fmt"
+	"strings"
 )
 
 // MaxPayload is the size in bytes of the largest payload and the largest output of a call. What is above MaxInline
@@ -76,6 +77,11 @@ func HeadTail(s string, keep int) (head, tail string) {
 // ToolReadOutput is the tool by which a model reads the rest of an output of which it got head and tail.
 const ToolReadOutput = "read_output"
 
+const (
+	omittedHow = " bytes left out here; "
+	omittedEnd = " ...]\n"
+)
+
 // OmittedMark is the line between head and tail of an output of c with size bytes, of which omitted are left out, the
 // first at offset from. The whole is kept, and the line says how to read it, up to the byte kept; 0: it is not kept.
 func OmittedMark(c *Call, from, omitted, size, kept int64) string {
@@ -86,5 +92,15 @@ func OmittedMark(c *Call, from, omitted, size, kept int64) string {
 	case kept > 0:
 		how = fmt.Sprintf(`%s {"call":"%d.%d","offset":%d} reads them up to byte %d, the rest is not kept`, ToolReadOutput, c.Turn, c.Index, from, kept)
 	}
-	return fmt.Sprintf("\n[... %d of %d bytes left out here; %s ...]\n", omitted, size, how)
+	return fmt.Sprintf("\n[... %d of %d%s%s%s", omitted, size, omittedHow, how, omittedEnd)
+}
+
+// ForgetOmitted has the line of OmittedMark in an output say that the rest cannot be read, for a run that is another one.
+func ForgetOmitted(output string) string {
+	head, rest, marked := strings.Cut(output, omittedHow+ToolReadOutput)
+	_, tail, ends := strings.Cut(rest, omittedEnd)
+	if !marked || !ends {
+		return output
+	}
+	return head + omittedHow + "they cannot be read any more" + omittedEnd + tail
 }

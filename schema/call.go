@@ -55,6 +55,7 @@ type Call struct {
 	Depth      int       `msgpack:"depth,omitempty" json:"depth,omitempty"`           // 0: called by a run that has no parent
 	Lineage    []string  `msgpack:"lineage,omitempty" json:"lineage,omitempty"`       // ids of the runs above
 	Budget     Budget    `msgpack:"budget,omitempty" json:"budget,omitzero"`          // what it may spend
+	Previous   string    `msgpack:"previous,omitempty" json:"previous,omitempty"`     // of a sub-agent's call whose session is reused: the run that it goes on with
 }
 
 // DecodeCall reads a call and checks what every reader needs before it can even refuse it: run, turn, index and

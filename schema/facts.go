@@ -18,6 +18,7 @@ type Open struct {
 	Lineage    []string          `msgpack:"lineage,omitempty" json:"lineage,omitempty"`         // their ids, from the topmost
 	Budget     Budget            `msgpack:"budget,omitempty" json:"budget,omitzero"`            // what it may spend, beside the limits of the agent
 	Handoff    *Handover         `msgpack:"handoff,omitempty" json:"handoff,omitempty"`         // of a sub-agent's run
+	Before     []Message         `msgpack:"before,omitempty" json:"before,omitempty"`           // the conversation that it goes on with: that of handoff.previous
 	DeadlineMS int64             `msgpack:"deadline_ms,omitempty" json:"deadline_ms,omitempty"` // of the parent call, server clock, Unix ms
 	Keep       bool              `msgpack:"keep,omitempty" json:"keep,omitempty"`               // stays open after its answer, for further messages
 	Trace      map[string]string `msgpack:"trace,omitempty" json:"trace,omitempty"`             // W3C trace context of the run
@@ -31,6 +32,8 @@ type Handover struct {
 	Retries   int    `msgpack:"retries,omitempty" json:"retries,omitempty"`       // attempts that may follow the first one
 	TimeoutMS int64  `msgpack:"timeout_ms,omitempty" json:"timeout_ms,omitempty"` // of one attempt, from its open on; 0: none of its own
 	Fallback  string `msgpack:"fallback,omitempty" json:"fallback,omitempty"`     // what the parent reads beside the failure of the last attempt
+	Session   string `msgpack:"session,omitempty" json:"session,omitempty"`       // reuse; absent: the run knows of no other one
+	Previous  string `msgpack:"previous,omitempty" json:"previous,omitempty"`     // of a session that is reused: the run whose conversation this one goes on with; absent: it is the first one
 	Spent     Spent  `msgpack:"spent,omitempty" json:"spent,omitzero"`            // by the attempts before
 }
 

@@ -62,7 +62,7 @@ func (c *Compaction) Check() error {
 }
 
 // Fold is a compaction of everything up to turn n, the number of its key: the prompt goes on with turn n+1. The one
-// with the highest number counts.
+// with the highest number counts. Number 0 compacts the conversation that the run's open brings, and no turn.
 type Fold struct {
 	Payload
 	N        int    `msgpack:"n" json:"n"`                             // last turn that is compacted

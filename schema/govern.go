@@ -93,7 +93,7 @@ type PolicyRule struct {
 // How a sub-agent's runs remember.
 const (
 	SessionNew   = "new"   // each task is a run of its own
-	SessionReuse = "reuse" // the tasks of one parent run are told to one run, one after the other
+	SessionReuse = "reuse" // each goes on with the conversation of the one before in the same parent run, one after the other
 )
 
 // Subagent is an agent that another one sees as a tool.

@@ -32,7 +32,7 @@ const (
 // Fields that a kind does not use are zero. The zero Key names no fact.
 type Key struct {
 	Kind     Kind
-	N        int    // turn (from 1), or the number of a ctl, say, fold or answer (from 1)
+	N        int    // turn (from 1), or the number of a ctl, say or answer (from 1) or fold (from 0)
 	I        int    // index of the call within its turn (from 0)
 	K        int    // number of a sent, ask or verdict (from 1)
 	Queue    string // queue of a begin, back or result

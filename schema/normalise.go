@@ -12,6 +12,17 @@ const (
 	maxName  = 256     // bytes of a tool's name
 )
 
+// What labels begin with that are made here: of a call without an id, and of one in a conversation that another run goes on with.
+const (
+	labelMade   = "tool_step_"
+	LabelBefore = "earlier_"
+)
+
+// OwnLabel tells whether a label is one of those, which are unique within one run only.
+func OwnLabel(label string) bool {
+	return strings.HasPrefix(label, labelMade) || strings.HasPrefix(label, LabelBefore)
+}
+
 // Normalise turns the calls of a model's answer into the calls of the given turn, each in its slot for ever. Labels
 // are unique within the turn. Arguments are canonical; a call whose arguments are not an object is ActionInvalid with
 // the error that the model reads, its Args are {} and Raw holds what the model wrote, so that a history can be
@@ -58,7 +69,7 @@ func labelsOf(turn int, raw []RawCall) []string {
 			continue
 		}
 		if l == "" {
-			l = fmt.Sprintf("tool_step_%d_%d", turn, i)
+			l = fmt.Sprintf(labelMade+"%d_%d", turn, i)
 		}
 		for taken[l] {
 			l += "_" + strconv.Itoa(i)

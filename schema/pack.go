@@ -40,6 +40,7 @@ func (c *Call) pack() []byte {
 	p.optInt("depth", int64(c.Depth))
 	p.optStrs("lineage", c.Lineage)
 	p.optMap("budget", c.Budget.pack)
+	p.optStr("previous", c.Previous)
 	return p.bytes()
 }
 

@@ -52,6 +52,8 @@ func (c *Call) unpack(data []byte) error {
 			c.Lineage = u.strs(key)
 		case "budget":
 			c.Budget.unpack(&u)
+		case "previous":
+			c.Previous = u.str(key)
 		default:
 			u.skip()
 		}

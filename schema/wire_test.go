@@ -25,6 +25,7 @@ func payloads() map[string]Encodable {
 			Run: run, Turn: 3, Index: 1, Label: "call_1", Tool: "read_file", As: "read", Source: "github", Args: `{"path":"go.mod"}`,
 			Bound: `{"root":"/srv"}`, Agent: "helper", Principal: principal, Effect: EffectRead, Idempotent: true, TimeoutMS: 30_000,
 			Digest: Digest(nil), Depth: 1, Lineage: []string{"parent"}, Budget: Budget{Steps: 5, Tokens: 100_000, Cost: 0.25},
+			Previous: "earlier",
 		},
 		"call_minimal": &Call{Run: run, Tool: "ping", Args: "{}"},
 		"result": &Result{
@@ -51,7 +52,12 @@ func payloads() map[string]Encodable {
 				Compaction: &Compaction{Strategy: CompactSummary, ContextRatio: 0.5, MaxTurns: 40, Preserve: 6}, Governance: governance(),
 			},
 			Chain: "cd", Keep: true, Principal: principal, Parent: &CallRef{Run: "parent", Turn: 1, Index: 2, Label: "c"}, Depth: 1, Lineage: []string{"parent"}, Budget: Budget{Steps: 5, Tokens: 1000, Cost: 0.5},
-			Handoff:    &Handover{Name: "subagent_helper", Attempt: 2, Retries: 1, TimeoutMS: 60_000, Fallback: "ask a person", Spent: Spent{Steps: 1, Attempts: 1}},
+			Handoff: &Handover{Name: "subagent_helper", Attempt: 2, Retries: 1, TimeoutMS: 60_000, Fallback: "ask a person", Spent: Spent{Steps: 1, Attempts: 1}, Session: SessionReuse, Previous: "earlier"},
+			Before: []Message{
+				{Role: RoleUser, Text: "Look."},
+				{Role: RoleAssistant, Calls: []MessageCall{{Label: "a", Name: "read_file", Args: "{}"}}, Items: &Items{Provider: "anthropic", Data: []byte("[]")}},
+				{Role: RoleTool, Text: "gone", Label: "a", Name: "read_file", Error: true},
+			},
 			DeadlineMS: 1_790_000_000_000, Trace: map[string]string{"traceparent": "00-1-2-01"}, AtMS: 1_790_000_000_000,
 		},
 		"open_minimal": &Open{Kind: RunCall},

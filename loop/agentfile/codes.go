@@ -176,7 +176,7 @@ func Codes() []Meaning {
 		{CodeSubagentSelf, false, "an agent names itself"},
 		{CodeSubagentDuplicate, false, "a sub-agent has the name of another one or of a tool"},
 		{CodeSubagentUnknown, false, "a handoff policy names no sub-agent"},
-		{CodeSubagentSession, false, "a session other than new; reuse, one run for all tasks of a parent, is not there yet"},
+		{CodeSubagentSession, false, "a session other than new and reuse"},
 		{CodeHandoffDepth, false, "a depth other than 1 to 8 or -1"},
 		{CodeHandoffOn, false, "something else than fail or fallback"},
 		{CodeHandoffText, false, "a fallback without its text"},

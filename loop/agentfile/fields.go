@@ -75,7 +75,7 @@ var (
 	risks      = []string{schema.RiskLow, schema.RiskMedium, schema.RiskHigh, schema.RiskCritical}
 	autonomies = []string{schema.AutonomyFull, schema.AutonomySupervised, schema.AutonomyCautious, schema.AutonomyManual}
 	defaults   = []string{string(schema.ActionAllow), string(schema.ActionAsk), string(schema.ActionDeny)}
-	sessions   = []string{schema.SessionNew} // schema.SessionReuse is on the wire, and no orchestrator has it yet
+	sessions   = []string{schema.SessionNew, schema.SessionReuse}
 	handoffs   = []string{schema.HandoffFail, schema.HandoffFallback}
 )
 
@@ -218,7 +218,7 @@ func shapeSubagent() *shape {
 		{names: spelled(fieldAgent), form: id, required: true, about: "Id of the agent."},
 		{names: spelled(fieldName), form: toolName, about: "Name of the tool; default subagent_ and the id."},
 		{names: spelled(fieldDescription), form: filled, about: "For the model."},
-		{names: spelled(fieldSession), form: one(sessions...), about: "Whether each task is a run of its own; default new."},
+		{names: spelled(fieldSession), form: one(sessions...), about: "Whether each task begins anew or goes on with the task before; default new."},
 		{names: spelled(fieldPolicy), form: object(shapeHandoff(fieldPolicy)), about: "Its own policy instead of handoff."},
 	}}
 }

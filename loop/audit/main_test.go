@@ -82,6 +82,7 @@ func whole() []written {
 		{schema.OpenKey(), &schema.Open{
 			Kind: schema.RunAgent, Agent: &schema.AgentSpec{ID: "helper", Instructions: text("be kind")},
 			Principal: schema.Principal{ID: "bob", Tenant: "acme", Scopes: []string{"tool:*"}}, Parent: &schema.CallRef{Run: "above", Turn: 2, Index: 1},
+			Handoff: &schema.Handover{Name: "subagent_helper", Previous: "earlier"}, Before: []schema.Message{{Role: schema.RoleUser, Text: text("pay more")}},
 		}},
 		{schema.CtlKey(1), &schema.Ctl{Act: schema.CtlOwn, Instance: "orch-1", Seq: 7}},
 		{schema.SayKey(1), &schema.Say{Role: schema.RoleUser, Text: text("pay it"), Source: "call:above/2.1"}},

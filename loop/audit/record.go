@@ -46,6 +46,7 @@ type Record struct {
 	Tenant    string `json:"tenant,omitempty"`    // of the principal
 	Agent     string `json:"agent,omitempty"`     // id of the agent
 	Parent    string `json:"parent,omitempty"`    // opened: the call that the run answers, run/turn.index
+	Previous  string `json:"previous,omitempty"`  // opened: the run whose conversation it goes on with
 
 	Tool   string `json:"tool,omitempty"`   // as the model called it
 	Target string `json:"target,omitempty"` // as its queue knows it, where that differs

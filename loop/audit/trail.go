@@ -158,6 +158,9 @@ func (t *Trail) ofRun(r Record, p schema.Encodable) Record {
 		if c := p.Parent; c != nil {
 			r.Parent = name(fmt.Sprintf("%s/%d.%d", c.Run, c.Turn, c.Index))
 		}
+		if h := p.Handoff; h != nil {
+			r.Previous = name(h.Previous)
+		}
 		t.sign(&r)
 	case *schema.Ctl:
 		r.What, r.By, r.Seq = Owned, name(p.Instance), p.Seq

@@ -43,7 +43,7 @@ func kept(k schema.Kind) bool {
 func decode(f schema.Fact) (schema.Encodable, error) {
 	switch f.Key.Kind {
 	case schema.KindOpen:
-		return decodeInto(f, new(schema.Open))
+		return decodeOpen(f)
 	case schema.KindCtl:
 		return decodeInto(f, new(schema.Ctl))
 	case schema.KindSay:
@@ -72,6 +72,18 @@ func decodeInto[T schema.Encodable](f schema.Fact, p T) (schema.Encodable, error
 		return nil, err
 	}
 	return p, nil
+}
+
+// decodeOpen leaves out a conversation in which calls and results are no pairs: a provider would refuse every prompt.
+func decodeOpen(f schema.Fact) (schema.Encodable, error) {
+	o := new(schema.Open)
+	if err := schema.Decode(f.Data, o); err != nil {
+		return nil, err
+	}
+	if !paired(o.Before) {
+		o.Before = nil
+	}
+	return o, nil
 }
 
 // decodeSay lets only the roles through that a say may have: an assistant or tool message out of nowhere would break

@@ -18,7 +18,7 @@ func (r *Run) Fold() *schema.Fold {
 func (r *Run) newest() (newest *schema.Fold) {
 	for _, n := range r.folds {
 		f := lookup[schema.Fold](r, schema.FoldKey(n))
-		if f.N >= 1 && f.N <= r.turns && f.Say <= r.says && (newest == nil || f.N > newest.N) {
+		if f.N >= r.least() && f.N <= r.turns && f.Say <= r.says && (newest == nil || f.N > newest.N) {
 			newest = f
 		}
 	}
@@ -32,19 +32,26 @@ func (b *prompt) folded() {
 		b.said++
 		b.seen.fresh(lookup[schema.Say](b.run, schema.SayKey(b.said)))
 	}
-	b.msgs = append(b.msgs, schema.Message{Role: schema.RoleUser, Text: standIn(b.fold)})
+	b.msgs = append(b.msgs, schema.Message{Role: schema.RoleUser, Text: standIn(b.fold, len(b.run.before()) > 0)})
 }
 
 // standIn is what the model reads in place of compacted turns. It is the user's message: what a summary repeats from
-// tools must not gain the weight of instructions.
-func standIn(f *schema.Fold) string {
+// tools must not gain the weight of instructions. before says that the run goes on with another's conversation.
+func standIn(f *schema.Fold, before bool) string {
+	what := fmt.Sprintf("Turns 1 to %d of this conversation", f.N)
+	switch {
+	case f.N == 0:
+		what = "The tasks before this one"
+	case before:
+		what = fmt.Sprintf("The tasks before this one, and turns 1 to %d of this conversation", f.N)
+	}
 	switch {
 	case f.Strategy == schema.CompactSummary:
-		return fmt.Sprintf("[Turns 1 to %d of this conversation, summarised. What they did is done; go on from there.]\n\n%s", f.N, f.Text)
-	case f.N == f.Turns:
-		return fmt.Sprintf("[Turns 1 to %d of this conversation were left out. The results of the last one were too large to keep: ask for less at a time.]", f.N)
+		return fmt.Sprintf("[%s, summarised. What they did is done; go on from there.]\n\n%s", what, f.Text)
+	case f.N == f.Turns && f.N > 0:
+		return fmt.Sprintf("[%s were left out. The results of the last one were too large to keep: ask for less at a time.]", what)
 	}
-	return fmt.Sprintf("[Turns 1 to %d of this conversation were left out to save space.]", f.N)
+	return fmt.Sprintf("[%s were left out to save space.]", what)
 }
 
 // Plan returns the fold that keeps as many of the newest whole rounds as it may: at most most, and beyond least no more
@@ -53,13 +60,13 @@ func standIn(f *schema.Fold) string {
 func (r *Run) Plan(least, most int, tokens int64) *schema.Fold {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	from := 0
+	from := r.least() - 1
 	newest := r.newest()
 	if newest != nil {
 		from = newest.N
 	}
 	whole := r.build(newest).turns
-	most = min(most, whole-from)
+	most = min(most, whole-max(0, from))
 	cut := sort.Search(max(0, most-least), func(i int) bool {
 		return Estimate(r.build(r.cut(whole-most+i)).msgs) <= tokens
 	})

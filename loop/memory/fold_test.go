@@ -131,6 +131,12 @@ func (l *life) check() {
 	if diff := cmp.Diff(msgs, again.Messages()); diff != "" {
 		l.Fatal("resumed memory differs:", diff)
 	}
+	tokens := rapid.Int64Range(0, 600).Draw(l.T, "handed on")
+	handed := l.run.Conversation(tokens)
+	checkPairs(l, handed)
+	if got := memory.Estimate(handed); tokens > 40 && got > tokens {
+		l.Fatalf("%d tokens are handed on, wanted %d", got, tokens)
+	}
 }
 
 func lastUser(msgs []schema.Message) string {
@@ -142,10 +148,26 @@ func lastUser(msgs []schema.Message) string {
 	return ""
 }
 
+// before is what another run hands on, sometimes nothing.
+func (l *life) before() (msgs []schema.Message) {
+	for range rapid.IntRange(0, 3).Draw(l.T, "before") {
+		msgs = append(msgs, schema.Message{Role: schema.RoleUser, Text: "before " + l.text("told")})
+		m := schema.Message{Role: schema.RoleAssistant, Text: l.text("answered")}
+		var results []schema.Message
+		for i := range rapid.IntRange(0, 2).Draw(l.T, "called") {
+			label := fmt.Sprintf("tool_step_1_%d", i)
+			m.Calls = append(m.Calls, schema.MessageCall{Label: label, Name: "tool", Args: "{}"})
+			results = append(results, schema.Message{Role: schema.RoleTool, Text: "fine", Label: label, Name: "tool"})
+		}
+		msgs = append(append(msgs, m), results...)
+	}
+	return msgs
+}
+
 // drawLife plays a run with exchanges, and folds between any two turns.
 func drawLife(t *rapid.T, each func(*life)) *life {
 	l := &life{T: t, run: memory.New()}
-	l.put(schema.OpenKey(), &schema.Open{Agent: &schema.AgentSpec{Instructions: "Be brief."}})
+	l.put(schema.OpenKey(), &schema.Open{Agent: &schema.AgentSpec{Instructions: "Be brief."}, Before: l.before()})
 	for range rapid.IntRange(1, 20).Draw(t, "steps") {
 		switch rapid.IntRange(0, 7).Draw(t, "step") {
 		case 0:

@@ -11,8 +11,8 @@ import (
 // noName stands in a message for a blank tool name, which providers refuse in a history.
 const noName = "tool"
 
-// Messages returns the next prompt: the instructions as the system message, then what stands in for everything that the
-// newest fold has compacted, then says where the model saw them, and each turn followed by one tool message per call, in
+// Messages returns the next prompt: the instructions as the system message, then the conversation that the run goes on
+// with, or what stands in for everything that the newest fold has compacted, then says where the model saw them, and each turn followed by one tool message per call, in
 // call order. It ends with the last complete round: a turn with an open call, and what comes after it, is left out.
 func (r *Run) Messages() []schema.Message {
 	msgs, _ := r.Prompt()
@@ -55,6 +55,8 @@ type prompt struct {
 	turns int // rounds that are in, or compacted
 	said  int // the last say that is in, or compacted
 	seen  sources
+
+	handed bool // to another run
 }
 
 // begin starts a prompt that honours f.
@@ -63,6 +65,8 @@ func (r *Run) begin(f *schema.Fold) prompt {
 	b.instructions()
 	if f != nil {
 		b.folded()
+	} else {
+		b.msgs = append(b.msgs, r.before()...)
 	}
 	return b
 }
@@ -103,7 +107,7 @@ func (b *prompt) instructions() {
 func (b *prompt) sayUpTo(k int) {
 	for b.said < min(k, b.run.says) {
 		b.said++
-		if s := lookup[schema.Say](b.run, schema.SayKey(b.said)); b.seen.fresh(s) && !b.run.blocked(b.said) {
+		if s := lookup[schema.Say](b.run, schema.SayKey(b.said)); b.seen.fresh(s) && !b.run.blocked(b.said) && !b.drops(s) {
 			b.msgs = append(b.msgs, schema.Message{Role: s.Role, Text: s.Text})
 		}
 	}
@@ -136,7 +140,11 @@ func (b *prompt) round(n int, t *schema.Turn) bool {
 			name = noName
 		}
 		m.Calls = append(m.Calls, schema.MessageCall{Label: c.Label, Name: name, Args: string(c.Args)})
-		results = append(results, schema.Message{Role: schema.RoleTool, Text: b.text(n, i, c, r), Label: c.Label, Name: name, Error: !r.OK})
+		text := b.text(n, i, c, r)
+		if b.handed {
+			text = schema.ForgetOmitted(text)
+		}
+		results = append(results, schema.Message{Role: schema.RoleTool, Text: text, Label: c.Label, Name: name, Error: !r.OK})
 	}
 	b.msgs = append(append(b.msgs, m), results...)
 	return true

@@ -17,7 +17,7 @@ func types() []reflect.Type {
 		reflect.TypeFor[schema.Result](), reflect.TypeFor[schema.Spent](), reflect.TypeFor[schema.Error](),
 		reflect.TypeFor[schema.Reference](), reflect.TypeFor[schema.Blob](),
 		reflect.TypeFor[schema.Wake](), reflect.TypeFor[schema.Begin](), reflect.TypeFor[schema.Back](),
-		reflect.TypeFor[schema.Open](), reflect.TypeFor[schema.CallRef](), reflect.TypeFor[schema.Handover](), reflect.TypeFor[schema.AgentSpec](),
+		reflect.TypeFor[schema.Open](), reflect.TypeFor[schema.CallRef](), reflect.TypeFor[schema.Handover](), reflect.TypeFor[schema.Message](), reflect.TypeFor[schema.MessageCall](), reflect.TypeFor[schema.AgentSpec](),
 		reflect.TypeFor[schema.ModelSpec](), reflect.TypeFor[schema.Price](), reflect.TypeFor[schema.Limits](), reflect.TypeFor[schema.Parallel](), reflect.TypeFor[schema.Compaction](),
 		reflect.TypeFor[schema.Governance](), reflect.TypeFor[schema.ToolSetting](), reflect.TypeFor[schema.FilterRule](), reflect.TypeFor[schema.Policy](),
 		reflect.TypeFor[schema.PolicyRule](), reflect.TypeFor[schema.Subagent](), reflect.TypeFor[schema.Handoff](),

@@ -103,7 +103,11 @@ func (l *lines) compaction(e loop.Event) string {
 	if e.Error != "" {
 		return "  compact not done: " + flat(e.Error)
 	}
-	return fmt.Sprintf("  compact turns 1 to %d, %s; about %d tokens are left", e.Compaction.UpTo, e.Compaction.Strategy, e.Compaction.Tokens)
+	what := fmt.Sprintf("turns 1 to %d", e.Compaction.UpTo)
+	if e.Compaction.UpTo == 0 {
+		what = "the tasks before this one"
+	}
+	return fmt.Sprintf("  compact %s, %s; about %d tokens are left", what, e.Compaction.Strategy, e.Compaction.Tokens)
 }
 
 // answer returns the answer of an exchange, in the lines that the model gave it.
