@@ -75,6 +75,8 @@ type Bus struct {
 	contact contact
 	room    room
 
+	unservedAfter time.Duration // unservedAfter, or less in tests
+
 	mu      sync.Mutex
 	feeds   map[string]*feed // by run
 	buckets map[string]bool  // of the object store, those that are known to exist
@@ -96,7 +98,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect bus: %w", err)
 	}
-	b := &Bus{cfg: cfg, names: names{cfg.Prefix}, log: cfg.Logger, feeds: map[string]*feed{}, buckets: map[string]bool{}, changed: make(chan struct{}, 1)}
+	b := &Bus{cfg: cfg, names: names{cfg.Prefix}, log: cfg.Logger, feeds: map[string]*feed{}, buckets: map[string]bool{}, changed: make(chan struct{}, 1), unservedAfter: unservedAfter}
 	b.workTemplate = cfg.Prefix + ".work.{queue}.{lane}"
 	b.resultTemplate = cfg.Prefix + ".run.{run}.result.{turn}.{index}.{queue}"
 	b.table.entries = map[callID]*entry{}

@@ -21,6 +21,8 @@ type Catalog struct {
 	mu      sync.Mutex
 	workers map[string]WorkerInfo    // by queue.instance
 	lost    map[string]WorkerInfo    // by queue.instance: whose heartbeats ended a short while ago
+	gone    map[string]time.Time     // by queue/tool: when a worker left that offered it
+	reading time.Time                // since when the bucket is read without a break; zero: it is not
 	sets    map[string][]schema.Tool // by queue.digest
 	version uint64                   // grows with every change of what is offered
 	last    uint64                   // revision read last
@@ -43,7 +45,7 @@ func (b *Bus) Catalog() *Catalog {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.catalog.Catalog = &Catalog{
-			bus: b, workers: map[string]WorkerInfo{}, lost: map[string]WorkerInfo{}, sets: map[string][]schema.Tool{}, change: make(chan struct{}),
+			bus: b, workers: map[string]WorkerInfo{}, lost: map[string]WorkerInfo{}, gone: map[string]time.Time{}, sets: map[string][]schema.Tool{}, change: make(chan struct{}),
 		}
 		b.task(func() { b.catalog.follow(b.life) })
 		b.task(func() { b.catalog.expireEach(b.life) })
@@ -137,6 +139,8 @@ func (c *Catalog) read(ctx context.Context) error {
 	}
 	defer context.AfterFunc(ctx, msgs.Stop)()
 	defer msgs.Stop()
+	c.readingSince(time.Now())
+	defer c.readingSince(time.Time{})
 	for {
 		m, err := msgs.Next()
 		if err != nil {
@@ -144,6 +148,12 @@ func (c *Catalog) read(ctx context.Context) error {
 		}
 		c.apply(m)
 	}
+}
+
+func (c *Catalog) readingSince(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reading = t
 }
 
 // catalogIdle is how long the server keeps the consumer of a reader that is gone: processes that come and go leave one
@@ -226,6 +236,11 @@ const lostFor = 2 * HeartbeatTTL
 // leave takes a worker out, which is missed for a while if it did not say that it leaves. It is called with mu held.
 func (c *Catalog) leave(key string, missed bool) {
 	w, known := c.workers[key]
+	if known {
+		for _, t := range c.sets[w.Queue+"."+w.digest] {
+			c.gone[w.Queue+"/"+t.Name] = time.Now()
+		}
+	}
 	delete(c.workers, key)
 	switch {
 	case known && missed:
@@ -272,4 +287,5 @@ func (c *Catalog) expire(now time.Time) {
 			c.leave(key, false)
 		}
 	}
+	maps.DeleteFunc(c.gone, func(_ string, at time.Time) bool { return now.Sub(at) > lostFor })
 }

@@ -57,6 +57,9 @@ func (b *Bus) prepare(d *schema.Dispatch) *owner {
 		deadline: time.Now().Add(within), server: b.Now().Add(within), state: ownerState{runOnce: !d.Call.Idempotent || d.Queue == schema.QueueAgents, child: d.Queue == schema.QueueAgents},
 	}
 	f.expect(o)
+	if o.state.child {
+		b.Catalog() // follows from now on who serves which agent
+	}
 	switch {
 	case d.Ctx.Err() != nil:
 		o.rush(evUnsent)
@@ -105,15 +108,22 @@ type owner struct {
 	result  chan []byte // buffered 1: what was heard meanwhile
 	refused chan error  // buffered 1: what went wrong with the publish
 	stopped time.Time   // when ctx ended; zero: it has not
+	looked  time.Time   // when somebody who serves the agent was looked for last
+	began   bool        // as a refused claim has said
 	state   ownerState
 	outcome schema.Result
 }
 
-// watch has the call pursued at its deadline and at the end of ctx.
+// watch has the call pursued at its deadline, an agent's when it is time to see whether anybody serves it, and at the end
+// of ctx.
 func (o *owner) watch() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.timer = time.AfterFunc(time.Until(o.deadline), o.hurry)
+	first := o.deadline
+	if look := o.lookNext(); look.Before(first) {
+		first = look
+	}
+	o.timer = time.AfterFunc(time.Until(first), o.hurry)
 	o.forsake = context.AfterFunc(o.ctx, o.hurry)
 }
 

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -58,3 +59,6 @@ func (b *Bus) Lost(run string) (n int, err error) {
 
 // Received counts the messages that came over the connection.
 func (b *Bus) Received() uint64 { return b.nc.Stats().InMsgs }
+
+// LookFor makes b give up agents that nobody serves sooner than it does.
+func (b *Bus) LookFor(d time.Duration) { b.unservedAfter = d }

@@ -28,7 +28,7 @@ type Host interface {
 type Hosting struct {
 	Slots  int           // runs at once; default 16
 	Host   Host          // required
-	Agents []schema.Tool // what others may call, see schema.AgentTool
+	Agents []schema.Tool // what others may call, see schema.AgentTool; calls of an agent that no process names here end as NoWorker when it is not begun soon
 	Drain  time.Duration // after the end of ctx: for calls that run to settle before their runs are left to others; default 20 s
 }
 
@@ -46,6 +46,7 @@ func (b *Bus) Host(ctx context.Context, h Hosting) error {
 	if _, err := b.awaitConsumer(ctx, schema.QueueAgents, 0); err != nil {
 		return fmt.Errorf("host agents: %w", err)
 	}
+	b.Catalog() // says which agents others serve
 	b.working.Do(func() { b.task(func() { b.keepInProgress(b.life) }) })
 	s := &hosting{bus: b, Hosting: h, puller: newPuller(b, schema.QueueAgents, h.Slots, 0)}
 	s.finished = make(chan struct{}, h.Slots+cap(s.puller.msgs))
@@ -188,6 +189,9 @@ func (s *hosting) handle(ctx context.Context, m *nats.Msg) {
 	}
 	if ms, err := strconv.ParseInt(m.Header.Get(HeaderDeadline), 10, 64); err == nil {
 		e.run.Deadline = time.UnixMilli(ms)
+	}
+	if c := e.run.Call; c != nil && c.Turn > 0 {
+		e.run.Unserved = s.bus.unserved(c.Tool, time.Now().Add(o.stored.Sub(s.bus.Now())))
 	}
 	e.work(ctx)
 }

@@ -8,7 +8,8 @@ import "github.com/jetcrew/jetcrew/schema"
 //	   │  (an idempotent call has no begin: it goes to cancelling at once)      │
 //	   └────────────── a result fact ends every phase ─────────────────────────┘
 //
-// A copy that the full stream refused, of a call that has begun, changes nothing: back to waiting.
+// A copy that the full stream refused, of a call that has begun, changes nothing: back to waiting. Neither does that
+// nobody serves the agent of a child that is open.
 type ownerPhase int
 
 const (
@@ -26,6 +27,7 @@ const (
 	evFull                        // the work stream refused it
 	evTooLarge                    // it does not fit into a message
 	evUnsent                      // the caller wanted it ended before it was sent
+	evUnserved                    // an agent's call: nobody serves the agent, though it was looked for
 	evDeadline                    // the call's deadline passed
 	evStop                        // the caller wants it ended
 	evGuarded                     // the claim "not started" was refused: it began
@@ -50,6 +52,7 @@ const (
 type ownerState struct {
 	runOnce bool
 	child   bool // it is a run of its own, which settles itself once it has begun
+	missed  bool // what is claimed is that nobody serves the child's agent
 	phase   ownerPhase
 	fail    schema.ErrorType // type of the result that the owner would write now
 }
@@ -77,6 +80,8 @@ func (s *ownerState) onWaiting(ev ownerEvent) ownerAction {
 	switch ev {
 	case evDeadline:
 		s.fail = schema.Timeout
+	case evUnserved:
+		s.fail, s.missed = schema.NoWorker, true
 	case evStop, evUnsent:
 		s.fail = schema.Cancelled
 	case evFull:
@@ -98,8 +103,8 @@ func (s *ownerState) onWaiting(ev ownerEvent) ownerAction {
 
 // onBegun goes on with a run-once call whose claim was refused.
 func (s *ownerState) onBegun() ownerAction {
-	if s.fail == schema.QueueFull {
-		s.phase, s.fail = phaseWaiting, ""
+	if s.fail == schema.QueueFull || s.missed {
+		s.phase, s.fail, s.missed = phaseWaiting, "", false
 		return doWait
 	}
 	if s.child {

@@ -129,6 +129,9 @@ func (o *owner) wait() (ownerEvent, error) {
 		o.stopped = time.Now()
 		return evStop, nil
 	case <-t.C:
+		if ev == evUnserved && !o.unserved() {
+			ev = evPublished // nothing has happened
+		}
 		return ev, nil
 	case <-o.leave:
 		return 0, schema.ErrLeft
@@ -140,6 +143,9 @@ func (o *owner) wait() (ownerEvent, error) {
 // next returns when something is due and what.
 func (o *owner) next() (time.Time, ownerEvent) {
 	if o.state.phase == phaseWaiting {
+		if look := o.lookNext(); look.Before(o.deadline) {
+			return look, evUnserved
+		}
 		return o.deadline, evDeadline
 	}
 	if o.state.child { // its result comes, however late: its run is durable
@@ -178,6 +184,10 @@ func (o *owner) write(notStarted bool) (ownerEvent, error) {
 		return evSettled, nil
 	case errors.Is(err, schema.ErrGuarded):
 		o.heedBegin(ctx)
+		o.began = true
+		if o.state.missed {
+			o.bus.log.Info("nobody serves an agent whose call has begun", "call", o.call.String(), "agent", o.call.Tool)
+		}
 		return evGuarded, nil
 	case errors.Is(err, schema.ErrExists):
 		return o.look(ctx)
@@ -234,6 +244,8 @@ func (o *owner) why() string {
 			return fmt.Sprintf("no worker of queue %q has the tool; %s within %v", o.queue, missed, o.within)
 		}
 		return fmt.Sprintf("%s within %v", missed, o.within)
+	case schema.NoWorker:
+		return o.unservedText()
 	case schema.Cancelled:
 		return "cancelled by the caller"
 	case schema.QueueFull:

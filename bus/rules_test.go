@@ -34,30 +34,35 @@ func TestOwnerRules(t *testing.T) {
 		runOnce bool
 		steps   []step
 		fail    schema.ErrorType
+		child   bool
 	}{
-		"a result ends it": {false, []step{{evPublished, doWait}, {evSettled, doReturn}}, ""},
+		"a result ends it": {false, []step{{evPublished, doWait}, {evSettled, doReturn}}, "", false},
 		"run-once, not begun at its deadline": {true, []step{
 			{evPublished, doWait}, {evDeadline, doClaim}, {evSettled, doReturn},
-		}, schema.Timeout},
+		}, schema.Timeout, false},
 		"run-once, begun at its deadline": {true, []step{
 			{evPublished, doWait}, {evDeadline, doClaim}, {evGuarded, doWait}, {evRepeat, doCancel}, {evGrace, doGiveUp}, {evSettled, doReturn},
-		}, schema.OutcomeUnknown},
+		}, schema.OutcomeUnknown, false},
 		"idempotent at its deadline gets the grace": {false, []step{
 			{evPublished, doWait}, {evDeadline, doWait}, {evRepeat, doCancel}, {evGrace, doGiveUp}, {evSettled, doReturn},
-		}, schema.Timeout},
-		"run-once, stopped before it began": {true, []step{{evPublished, doWait}, {evStop, doClaim}, {evSettled, doReturn}}, schema.Cancelled},
-		"run-once, stopped while it runs":   {true, []step{{evPublished, doWait}, {evStop, doClaim}, {evGuarded, doCancel}, {evSettled, doReturn}}, schema.OutcomeUnknown},
-		"idempotent, stopped":               {false, []step{{evPublished, doWait}, {evStop, doCancel}, {evRepeat, doCancel}, {evSettled, doReturn}}, schema.Cancelled},
-		"queue full":                        {true, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull},
+		}, schema.Timeout, false},
+		"run-once, stopped before it began": {true, []step{{evPublished, doWait}, {evStop, doClaim}, {evSettled, doReturn}}, schema.Cancelled, false},
+		"run-once, stopped while it runs":   {true, []step{{evPublished, doWait}, {evStop, doClaim}, {evGuarded, doCancel}, {evSettled, doReturn}}, schema.OutcomeUnknown, false},
+		"idempotent, stopped":               {false, []step{{evPublished, doWait}, {evStop, doCancel}, {evRepeat, doCancel}, {evSettled, doReturn}}, schema.Cancelled, false},
+		"queue full":                        {true, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull, false},
 		"queue full for another copy of what has begun": {true, []step{
 			{evPublished, doWait}, {evFull, doClaim}, {evGuarded, doWait}, {evDeadline, doClaim}, {evGuarded, doWait}, {evGrace, doGiveUp}, {evSettled, doReturn},
-		}, schema.OutcomeUnknown},
-		"queue full, idempotent":     {false, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull},
-		"stopped before it was sent": {false, []step{{evUnsent, doClaim}, {evSettled, doReturn}}, schema.Cancelled},
-		"too large":                  {false, []step{{evTooLarge, doClaim}, {evSettled, doReturn}}, schema.TooLarge},
+		}, schema.OutcomeUnknown, false},
+		"queue full, idempotent":     {false, []step{{evFull, doClaim}, {evSettled, doReturn}}, schema.QueueFull, false},
+		"stopped before it was sent": {false, []step{{evUnsent, doClaim}, {evSettled, doReturn}}, schema.Cancelled, false},
+		"too large":                  {false, []step{{evTooLarge, doClaim}, {evSettled, doReturn}}, schema.TooLarge, false},
+		"nobody serves the agent":    {true, []step{{evPublished, doWait}, {evUnserved, doClaim}, {evSettled, doReturn}}, schema.NoWorker, true},
+		"nobody serves the agent of what has begun": {true, []step{
+			{evPublished, doWait}, {evUnserved, doClaim}, {evGuarded, doWait}, {evDeadline, doClaim}, {evGuarded, doStopChild}, {evRepeat, doStopChild}, {evSettled, doReturn},
+		}, schema.Timeout, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := ownerState{runOnce: tt.runOnce}
+			s := ownerState{runOnce: tt.runOnce, child: tt.child}
 			for i, st := range tt.steps {
 				if got := s.on(st.ev); got != st.want {
 					t.Fatalf("step %d: event %d gives action %d, want %d", i, st.ev, got, st.want)
@@ -243,7 +248,7 @@ func TestCatalogForgetsWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Catalog{
 			workers: map[string]WorkerInfo{"q.w": {Queue: "q", Instance: "w", seen: time.Now(), digest: "d"}}, lost: map[string]WorkerInfo{},
-			sets: map[string][]schema.Tool{"q.d": {{Name: "t", Queue: "q"}}}, change: make(chan struct{}),
+			gone: map[string]time.Time{}, sets: map[string][]schema.Tool{"q.d": {{Name: "t", Queue: "q"}}}, change: make(chan struct{}),
 		}
 		_, changed := c.Changes()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -22,7 +22,7 @@ var (
 	phaseNames = map[ownerPhase]string{phaseWaiting: "waiting", phaseClaiming: "claiming", phaseCancelling: "cancelling", phaseSettled: "settled"}
 	eventNames = map[ownerEvent]string{
 		evPublished: "published", evFull: "stream full", evTooLarge: "too large", evUnsent: "ended before it was sent",
-		evDeadline: "deadline", evStop: "stop", evGuarded: "refused, it began", evRepeat: "a second later", evGrace: "end of the grace", evSettled: "result",
+		evDeadline: "deadline", evUnserved: "nobody serves it", evStop: "stop", evGuarded: "refused, it began", evRepeat: "a second later", evGrace: "end of the grace", evSettled: "result",
 	}
 	actionNames = map[ownerAction]string{doWait: "", doClaim: "claim", doCancel: "cancel", doStopChild: "stop the child", doGiveUp: "give up", doReturn: ""}
 )
@@ -46,7 +46,7 @@ func transitions() []string {
 			}
 			seen[s] = true
 			for ev, name := range eventNames {
-				if ev == evGuarded && !s.runOnce || ev == evGrace && s.child {
+				if ev == evGuarded && !s.runOnce || ev == evGrace && s.child || ev == evUnserved && !s.child {
 					continue // there is no such guard, no such end
 				}
 				next := s

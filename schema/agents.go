@@ -12,6 +12,7 @@ type RunMessage struct {
 	Seq      uint64    // WORK sequence
 	Delivery uint64    // from 1
 	Deadline time.Time // of Call, on the server's clock
+	Unserved bool      // nobody has served the agent of Call for so long that nobody is waited for any more
 	Slot     int       // the ctl slot that takes the run from those who were found to have left it; 0: the first free one
 }
 
@@ -63,10 +64,10 @@ const SourceSubagent = "subagent"
 func SubagentTool(s Subagent) Tool {
 	t := AgentTool(AgentSpec{ID: s.Agent})
 	t.Name, t.Target, t.Source = s.ToolName(), s.Agent, SourceSubagent
-	t.Description = cmp.Or(s.Description, t.Description)
 	if s.Session == SessionReuse {
 		t.Description += " It remembers the tasks before."
 	}
+	t.Description = cmp.Or(s.Description, t.Description)
 	return t
 }
 

@@ -243,7 +243,7 @@ func (d *desk) elsewhere(command string) string {
 	return "orchestrator " + command
 }
 
-// unserved says that a task waits for an orchestrator, when none that is there serves its agent.
+// unserved says that a task waits for an orchestrator, when none that is there serves its agent, and for how long.
 func (d *desk) unserved(e loop.Event) {
 	if e.Handoff == nil || e.Handoff.Status != loop.HandoffStarting || d.json {
 		return
@@ -251,7 +251,7 @@ func (d *desk) unserved(e loop.Event) {
 	agent := e.Handoff.Subagent
 	serves := func(t schema.Tool) bool { return t.Queue == schema.QueueAgents && t.Name == agent }
 	if !slices.ContainsFunc(d.served, serves) && !slices.ContainsFunc(d.session.Bus.Catalog().Tools(), serves) {
-		d.view.Note("unserved", "nobody serves the agent "+agent+": the task waits for an `orchestrator serve` or --also with its file")
+		d.view.Note("unserved", "nobody serves the agent "+agent+": the task waits half a minute for an `orchestrator serve` or --also with its file")
 	}
 }
 
