@@ -261,7 +261,9 @@ func (x *exchange) within(t *schema.Turn, i int) (d time.Duration, ok bool) {
 	d = time.Duration(c.WithinMS) * time.Millisecond
 	if c.Queue == schema.QueueAgents {
 		if x.resuming {
-			d -= time.Since(time.UnixMilli(x.freeSince(t, i)))
+			if d -= time.Since(time.UnixMilli(x.freeSince(t, i))); d == 0 {
+				d = -1 // over, and 0 would be no bound
+			}
 		}
 		return d, true
 	}

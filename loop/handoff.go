@@ -14,6 +14,9 @@ import (
 // ruleHandoff is the rule of the decisions that the handoff policy takes.
 const ruleHandoff = "handoff"
 
+// maxReason bounds the reason in front of a fallback, in bytes, so that there is room for that.
+const maxReason = 1 << 10
+
 // InputFilter changes what a sub-agent is told, before its call is decided about. An error, or a panic, refuses the call.
 // It may be called by several runs at once.
 type InputFilter func(ctx context.Context, task, known string) (newTask, newKnown string, err error)
@@ -121,4 +124,23 @@ func (x *exchange) filterInput(c *schema.TurnCall) (why string) {
 		c.Args, c.Notes = canonical, append(c.Notes, "arguments changed by the input filter")
 	}
 	return ""
+}
+
+// fallback is what memory shows of a handoff that failed, where its policy wants a fallback and the result has none: then
+// somebody else than the sub-agent's orchestrator has settled the call.
+func (x *exchange) fallback(c *schema.TurnCall, r *schema.Result) (text string, ok bool) {
+	if r.OK || !isHandoff(c) || r.Error == nil || r.Error.Type == schema.Denied || schema.HasFallback(r.Output) {
+		return "", false
+	}
+	g := x.agent.cfg.Agent.Governance
+	s := g.Subagent(c.Tool)
+	if s == nil {
+		return "", false
+	}
+	h := g.HandoffOf(s)
+	if h.OnError != schema.HandoffFallback || h.Fallback == "" {
+		return "", false
+	}
+	e := &schema.Error{Type: r.Error.Type, Message: schema.WithFallback(schema.Cut(r.Error.Message, maxReason), h.Fallback)}
+	return schema.ToolError(e, c.Tool, c.Label), true
 }

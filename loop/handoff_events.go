@@ -71,6 +71,9 @@ func (x *exchange) handoffEnd(t *schema.Turn, call *CallInfo, settled Event) {
 	if r := settled.Result; r != nil {
 		h.Status, h.Attempts = x.handoffStatus(&t.Calls[call.Index], r), r.Spent.Attempts
 		e.Text = r.Output
+		if text, ok := x.fallback(&t.Calls[call.Index], r); ok {
+			e.Text = text
+		}
 		if r.Error != nil {
 			e.Error = r.Error.Message
 		}
@@ -82,6 +85,9 @@ func (x *exchange) handoffEnd(t *schema.Turn, call *CallInfo, settled Event) {
 func (x *exchange) handoffStatus(c *schema.TurnCall, r *schema.Result) string {
 	if r.OK {
 		return HandoffCompleted
+	}
+	if _, ok := x.fallback(c, r); ok {
+		return HandoffFallback
 	}
 	status, instead := HandoffFailed, ""
 	g := x.agent.cfg.Agent.Governance

@@ -80,9 +80,13 @@ func (o *order) remember(a *arrival) error {
 	return nil
 }
 
-// view asks the guards what memory shall show; each sees what those before it made of the text.
+// view says what memory shall show: of a handoff that failed the fallback, if its policy has one, and whatever the guards
+// make of it; each sees what those before it made of the text.
 func (o *order) view(c *schema.TurnCall, a *arrival) error {
 	seen, changed := a.result, false
+	if text, ok := o.x.fallback(c, &a.result); ok {
+		seen.Output, changed = text, true
+	}
 	for _, g := range o.x.agent.cfg.Guards {
 		if text, ok := o.x.askSettle(g, c, seen); ok {
 			seen.Output, changed = schema.CleanText(text), true

@@ -26,7 +26,8 @@ type town struct {
 	after   bool                               // what is published at the kill is stored
 
 	lost   func()                                                               // called when the first process was killed; nil: nothing
-	absent string                                                               // an agent that nobody serves
+	absent string                                                               // an agent whose calls nobody takes
+	alien  string                                                               // an agent that nobody serves, as the bus has found out
 	shape  func(*schema.AgentSpec)                                              // nil: all agents are alike
 	think  func(context.Context, *model.Request) (*model.Response, error, bool) // nil, or false: the script answers
 	setUp  func(*loop.HostConfig)                                               // nil: nothing to add
@@ -208,7 +209,7 @@ func (w *town) take(t *testing.T, p *process, m schema.RunMessage) schema.Taken 
 			if w.shape != nil {
 				w.shape(&spec)
 			}
-			return spec, true
+			return spec, name != w.alien
 		},
 		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) { return w, w, nil },
 	}
@@ -253,6 +254,7 @@ func (w *town) live(t *testing.T) {
 			}
 			continue
 		}
+		m.Unserved = m.Call != nil && m.Call.Tool == w.alien
 		got := w.take(t, p, m)
 		if p.dead.Load() { // the message comes again, to the next process
 			p = &process{Bus: w.bus, town: w}
