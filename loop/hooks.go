@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -17,7 +18,7 @@ const promptBlocked = "PROMPT_BLOCKED: "
 // maxPanic bounds what is logged of a value that code of a user panicked with, in bytes: it may hold arguments.
 const maxPanic = 1024
 
-// Hooks stand around what a person says and what a model is asked. What stands around tool calls is a Guard. Several may
+// Hooks stand around what a person says and what a model is asked. NewHooks makes one of several. What stands around tool calls is a Guard. Several may
 // be called at once, for different runs; one that panics refuses.
 type Hooks struct {
 	// Prompt sees a user's message. A block ends the exchange without a step: its output is PROMPT_BLOCKED and the reason,
@@ -25,6 +26,46 @@ type Hooks struct {
 	Prompt func(ctx context.Context, text string) PromptDecision
 	// Request may change what a model is asked with; facts and memory stay as they are. An error ends the exchange.
 	Request func(ctx context.Context, req *model.Request) error
+}
+
+// NewHooks returns several hooks as one. They are asked in their order: the first that blocks a message, or refuses a
+// request, ends the asking, and what one has changed is what those behind it see. One that panics refuses, as it does
+// alone.
+func NewHooks(list ...Hooks) Hooks {
+	var all Hooks
+	var prompts []func(context.Context, string) PromptDecision
+	var requests []func(context.Context, *model.Request) error
+	for _, h := range list {
+		if h.Prompt != nil {
+			prompts = append(prompts, h.Prompt)
+		}
+		if h.Request != nil {
+			requests = append(requests, h.Request)
+		}
+	}
+	if len(prompts) > 0 {
+		all.Prompt = func(ctx context.Context, text string) (d PromptDecision) {
+			for _, ask := range prompts {
+				next := ask(ctx, cmp.Or(d.Text, text))
+				if next.Block {
+					return next
+				}
+				d.Text = cmp.Or(next.Text, d.Text)
+			}
+			return d
+		}
+	}
+	if len(requests) > 0 {
+		all.Request = func(ctx context.Context, req *model.Request) error {
+			for _, change := range requests {
+				if err := change(ctx, req); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return all
 }
 
 // PromptDecision is what becomes of a user's message; the zero value lets it through.
