@@ -86,6 +86,8 @@ func TestParseDefaults(t *testing.T) {
 		"least":         head,
 		"null":          head + "name:\ninstructions: null\ntools: ~\nlimits:\nsession:\n",
 		"no compaction": head + "session: {compaction: null}\n",
+		"memory":        head + "session: {memory: {enabled: true, scope: run, store: journal}}\n",
+		"no memory":     head + "session: {memory: {enabled: null, scope: ~}}\n",
 		"empty parts":   head + "tools: []\nlimits: {}\n",
 		"byte mark":     "\ufeff" + head,
 		"windows lines": strings.ReplaceAll(head, "\n", "\r\n"),
@@ -100,6 +102,7 @@ func TestParseDefaults(t *testing.T) {
 	}
 }
 
+// TestParseSpellings: both spellings of each field are one setting (section 8.1 of the seed tools-and-registry).
 func TestParseSpellings(t *testing.T) {
 	t.Parallel()
 	camel := parseOK(t, `

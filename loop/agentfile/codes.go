@@ -91,6 +91,10 @@ const (
 	CodeHandoffUnused      Code = "jetcrew.handoff.unused"
 	CodeHandoffContradicts Code = "jetcrew.handoff.contradiction"
 
+	CodeMemoryOff   Code = "jetcrew.memory.enabled.unsupported"
+	CodeMemoryScope Code = "jetcrew.memory.scope.unknown"
+	CodeMemoryStore Code = "jetcrew.memory.store.unknown"
+
 	CodeStrategyRequired Code = "jetcrew.compact.strategy.required"
 	CodeStrategyUnknown  Code = "jetcrew.compact.strategy.unknown"
 	CodeContextRatio     Code = "jetcrew.compact.contextRatio.invalid"
@@ -183,6 +187,9 @@ func Codes() []Meaning {
 		{CodeHandoffTextUnused, true, "a fallback's text that nothing leads to"},
 		{CodeHandoffUnused, true, "a handoff policy without sub-agents"},
 		{CodeHandoffContradicts, true, "a sub-agent's own policy does not let it be called"},
+		{CodeMemoryOff, false, "the memory is switched off"},
+		{CodeMemoryScope, false, "there is no such scope of a memory"},
+		{CodeMemoryStore, false, "there is no such store of a memory"},
 		{CodeStrategyRequired, false, "a compaction without strategy"},
 		{CodeStrategyUnknown, false, "there is no such strategy"},
 		{CodeContextRatio, false, "a ratio outside of (0, 1]"},

@@ -20,7 +20,7 @@ func TestDocumentKnowsEveryField(t *testing.T) {
 	for heading, s := range map[string]*shape{
 		"The file": shapeFile(), "model": shapeModel(), "model.options": shapeOptions(), "model.price": shapePrice(), "instructions": shapeInstructions(), "tools": shapeTool(),
 		"filters": shapeFilter(), "policy": shapePolicy(), "policy.rules": shapeRule(), "subagents": shapeSubagent(), "handoff": shapeHandoff(fieldHandoff),
-		"limits": shapeLimits(), "session": shapeSession(), "session.compaction": shapeCompaction(), "session.compaction.trigger": shapeTrigger(),
+		"limits": shapeLimits(), "session": shapeSession(), "session.memory": shapeMemory(), "session.compaction": shapeCompaction(), "session.compaction.trigger": shapeTrigger(),
 	} {
 		_, section, ok := strings.Cut(doc, "\n## "+heading+"\n")
 		if !ok {

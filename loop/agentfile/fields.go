@@ -24,6 +24,10 @@ const (
 	fieldMaxTokens    = "maxTokens"
 	fieldMaxCost      = "maxCost"
 	fieldSession      = "session"
+	fieldMemory       = "memory"
+	fieldEnabled      = "enabled"
+	fieldScope        = "scope"
+	fieldStore        = "store"
 	fieldCompaction   = "compaction"
 	fieldStrategy     = "strategy"
 	fieldTrigger      = "trigger"
@@ -76,6 +80,8 @@ var (
 	autonomies = []string{schema.AutonomyFull, schema.AutonomySupervised, schema.AutonomyCautious, schema.AutonomyManual}
 	defaults   = []string{string(schema.ActionAllow), string(schema.ActionAsk), string(schema.ActionDeny)}
 	sessions   = []string{schema.SessionNew, schema.SessionReuse}
+	scopes     = []string{"run"}     // a run is one conversation, and the memory is a fold of its facts
+	stores     = []string{"journal"} // the facts, which any orchestrator reads
 	handoffs   = []string{schema.HandoffFail, schema.HandoffFallback}
 )
 
@@ -247,7 +253,16 @@ func shapeLimits() *shape {
 
 func shapeSession() *shape {
 	return &shape{name: fieldSession, settings: []setting{
+		{names: spelled(fieldMemory), form: object(shapeMemory()), about: "Where the memory is and whose it is; there is one choice."},
 		{names: spelled(fieldCompaction), form: object(shapeCompaction()), about: "When and how the memory is compacted; absent: never."},
+	}}
+}
+
+func shapeMemory() *shape {
+	return &shape{name: fieldMemory, settings: []setting{
+		{names: spelled(fieldEnabled), form: alwaysOn, about: "An agent has a memory: it cannot be switched off."},
+		{names: spelled(fieldScope), form: one(scopes...), about: "Whose memory it is; default run."},
+		{names: spelled(fieldStore), form: one(stores...), about: "Where it is kept; default journal."},
 	}}
 }
 

@@ -66,7 +66,7 @@ func TestParseGovernance(t *testing.T) {
 					OnDenied: schema.HandoffFallback, OnError: schema.HandoffFallback, Fallback: "Nobody could find it out.",
 				},
 			},
-			{Agent: "writer", Name: "subagent_writer"},
+			{Agent: "writer", Name: "subagent_writer", Session: schema.SessionReuse},
 		},
 		Handoff: &schema.Handoff{MaxDepth: -1, TimeoutMS: 90_000},
 	}

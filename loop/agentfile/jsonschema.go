@@ -29,6 +29,10 @@ func ratio() map[string]any {
 	return map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 }
 
+func alwaysOn() map[string]any {
+	return map[string]any{"type": "boolean", "enum": []any{true}}
+}
+
 func amount() map[string]any { return map[string]any{"type": "number", "minimum": 0} }
 
 func depth() map[string]any {

@@ -16,7 +16,9 @@ func (r *reader) session(f field) *schema.Compaction {
 	if f.null() {
 		return nil
 	}
-	f = r.object(f.value, shapeSession())[fieldCompaction]
+	of := r.object(f.value, shapeSession())
+	r.memory(of[fieldMemory])
+	f = of[fieldCompaction]
 	if f.null() {
 		return nil
 	}
@@ -32,6 +34,21 @@ func (r *reader) session(f field) *schema.Compaction {
 		r.fail(fields[fieldPreserve].value, CodePreserve, "preserve: want less than maxTurns, which is %d", c.MaxTurns)
 	}
 	return c
+}
+
+// memory reads what a file says about the memory itself. There is nothing to choose, so each value is the only one or an
+// error: none is ignored.
+func (r *reader) memory(f field) {
+	if f.null() {
+		return
+	}
+	fields := r.object(f.value, shapeMemory())
+	r.flag(fields[fieldEnabled])
+	if on, ok := fields[fieldEnabled].value.(*ast.BoolNode); ok && !on.Value {
+		r.fail(on, CodeMemoryOff, "enabled: an agent's memory cannot be switched off: it is a fold of the facts of its run")
+	}
+	r.choice(fields[fieldScope], CodeMemoryScope, scopes)
+	r.choice(fields[fieldStore], CodeMemoryStore, stores)
 }
 
 // strategy reads the one field of a compaction that has no default. Where before says that there are other problems
