@@ -145,7 +145,26 @@ func (c *child) open(o *schema.Open) *schema.Open {
 	if !c.run.Deadline.IsZero() {
 		o.DeadlineMS = c.run.Deadline.UnixMilli()
 	}
+	c.bound(o)
 	return o
+}
+
+// bound keeps what the child may spend within what its parent may, whatever the call says; the parent's own calls say less.
+func (c *child) bound(o *schema.Open) {
+	p := c.parent
+	if p == nil || p.Agent == nil {
+		return
+	}
+	l, b := p.Agent.Limits, p.Budget
+	o.Budget = schema.Budget{
+		Steps:  least(max(0, o.Budget.Steps), least(b.Steps, l.MaxSteps)),
+		Tokens: least(max(0, o.Budget.Tokens), least(b.Tokens, l.MaxTokens)),
+		Cost:   least(max(0, o.Budget.Cost), least(b.Cost, l.MaxCost)),
+	}
+	o.DeadlineMS = least(o.DeadlineMS, p.DeadlineMS)
+	if end := attemptEnd(p); !end.IsZero() {
+		o.DeadlineMS = least(o.DeadlineMS, end.UnixMilli())
+	}
 }
 
 // task is what the agent is told: the task, and behind it what is known already.
