@@ -43,7 +43,14 @@ func (b *Bus) Host(ctx context.Context, h Hosting) error {
 	case h.Slots < 1 || h.Slots > 4096:
 		return fmt.Errorf("host agents: slots %d: want 1 to 4096", h.Slots)
 	}
-	if _, err := b.awaitConsumer(ctx, schema.QueueAgents, 0); err != nil {
+	_, err := b.awaitConsumer(ctx, schema.QueueAgents, 0)
+	if err == nil {
+		err = b.awaitWakeConsumers(ctx)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // told to end before it began: nothing was left
+	case err != nil:
 		return fmt.Errorf("host agents: %w", err)
 	}
 	b.Catalog() // says which agents others serve

@@ -25,12 +25,13 @@ func (b *Bus) checkOverlap(ctx context.Context, queue string) error {
 			others = append(others, fmt.Sprintf("%s gets %s", c.Name, strings.Join(filtersOf(c.Config), " ")))
 		}
 	}
-	if err := list.Err(); err != nil {
-		return fmt.Errorf("list consumers of %s: %w", b.names.work(), err)
-	}
+	// Before the error: a cluster that has just refused a consumer may list it, wait for it, and never come to the end.
 	if len(others) > 0 {
 		return fmt.Errorf("other consumers of %s get calls of queue %s, which is %s: %s; remove them and start again",
 			b.names.work(), queue, filter, strings.Join(others, ", "))
+	}
+	if err := list.Err(); err != nil {
+		return fmt.Errorf("list consumers of %s: %w", b.names.work(), err)
 	}
 	return nil
 }

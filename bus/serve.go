@@ -70,6 +70,9 @@ func (b *Bus) Serve(ctx context.Context, w Worker) error {
 	w, err := w.withDefaults()
 	if err == nil {
 		w.Limit, err = b.awaitConsumer(ctx, w.Queue, w.Limit)
+		if err != nil && ctx.Err() != nil {
+			return nil // told to end before it began: nothing was left
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("serve %s: %w", w.Queue, err)

@@ -146,23 +146,29 @@ const startWithin = time.Minute
 // awaitConsumer is ensureConsumer for a start that may fall into trouble which passes. Who says how many calls may be
 // under way is refused where the others have said something else.
 func (b *Bus) awaitConsumer(ctx context.Context, queue string, atOnce int) (has int, err error) {
+	err = b.atStart(ctx, func(ctx context.Context) (err error) {
+		has, err = b.ensureConsumer(ctx, queue, atOnce)
+		if !passing(err) {
+			err = cmp.Or(b.checkOverlap(ctx, queue), err) // it says more than the server's refusal
+		}
+		return err
+	})
+	return has, err
+}
+
+// atStart has something done that a start needs, again for as long as what keeps it from being done is trouble that passes.
+func (b *Bus) atStart(ctx context.Context, do func(context.Context) error) error {
 	bound, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		once, end := context.WithTimeout(bound, publishTimeout)
-		has, err = b.ensureConsumer(once, queue, atOnce)
-		if !passing(err) {
-			err = cmp.Or(b.checkOverlap(once, queue), err) // it says more than the server's refusal
-		}
+		err := do(once)
 		end()
-		if err == nil {
-			return has, agree(queue, has, atOnce)
-		}
-		if !passing(err) {
-			return 0, err
+		if err == nil || !passing(err) {
+			return err
 		}
 		if backoff(bound, attempt) != nil {
-			return 0, cmp.Or(ctx.Err(), err)
+			return cmp.Or(ctx.Err(), err)
 		}
 	}
 }

@@ -71,12 +71,33 @@ func (b *Bus) wakeUps(ctx context.Context, stream string, cfg jetstream.Consumer
 	}
 }
 
-// forward publishes a wake-up for each message of a stream, before it acknowledges it, until something breaks.
-func (b *Bus) forward(ctx context.Context, stream string, cfg jetstream.ConsumerConfig) error {
+// awaitWakeConsumers makes the consumers of wake-ups exist. They get what is stored after they were made, so no run may
+// be taken before.
+func (b *Bus) awaitWakeConsumers(ctx context.Context) error {
+	for stream, cfg := range WakeConsumers(b.cfg.Prefix) {
+		err := b.atStart(ctx, func(ctx context.Context) error {
+			_, err := b.wakeConsumer(ctx, stream, cfg)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("consumer of wake-ups of %s: %w", stream, err)
+		}
+	}
+	return nil
+}
+
+// wakeConsumer returns a consumer of wake-ups, which whoever comes first makes.
+func (b *Bus) wakeConsumer(ctx context.Context, stream string, cfg jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	cons, err := b.js.CreateConsumer(ctx, stream, cfg)
 	if errors.Is(err, jetstream.ErrConsumerExists) || errors.Is(err, jetstream.ErrConsumerNameAlreadyInUse) {
 		cons, err = b.js.Consumer(ctx, stream, cfg.Durable)
 	}
+	return cons, err
+}
+
+// forward publishes a wake-up for each message of a stream, before it acknowledges it, until something breaks.
+func (b *Bus) forward(ctx context.Context, stream string, cfg jetstream.ConsumerConfig) error {
+	cons, err := b.wakeConsumer(ctx, stream, cfg)
 	if err != nil {
 		return err
 	}
