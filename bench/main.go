@@ -15,9 +15,14 @@ type command struct {
 	Run     runCmd     `cmd:"" default:"withargs" help:"Measure and print the table."`
 	Memory  memoryCmd  `cmd:"" help:"Compare the memory of worker and orchestrator after many calls."`
 	Recover recoverCmd `cmd:"" help:"Measure what happens when processes die, and what waiting costs."`
+	Stop    stopCmd    `cmd:"" help:"Measure how soon a stop reaches handlers and process groups."`
 	Server  serverCmd  `cmd:"" hidden:""`
 	Host    hostCmd    `cmd:"" hidden:""`
 	Worker  workerCmd  `cmd:"" hidden:""`
+
+	Endless  endlessCmd  `cmd:"" hidden:""`
+	StopHost stopHostCmd `cmd:"" hidden:""`
+	StopRun  stopRunCmd  `cmd:"" hidden:""`
 }
 
 func main() {
