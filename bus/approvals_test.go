@@ -18,6 +18,9 @@ import (
 	"github.com/jetcrew/jetcrew/schema"
 )
 
+// askedFor is how long a question of an agent that serveWary serves waits for its verdict.
+const askedFor = 72 * time.Hour
+
 // wary asks about every call of pay.
 type wary struct{}
 
@@ -43,32 +46,19 @@ func payTwice(ctx context.Context, req *model.Request) (*model.Response, error) 
 // serveWary works on runs of an agent that pays, until stop is called.
 func serveWary(t *testing.T, b *bus.Bus) (stop func()) {
 	t.Helper()
-	spec := schema.AgentSpec{ID: "helper", Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: true}}
-	h, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: b, Instance: b.Instance(), Principal: somebody(), Guards: []loop.Guard{wary{}}},
-		Find:   func(string) (schema.AgentSpec, bool) { return spec, true },
-		Equip: func(ctx context.Context, _ schema.AgentSpec) (loop.Model, loop.Registry, error) {
-			tools := b.Select("pay")
-			return looptest.Always(payTwice), tools, tools.Wait(ctx, 20*time.Second)
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- b.Host(ctx, bus.Hosting{Slots: 4, Host: h, Drain: time.Second}) }()
-	var once atomic.Bool
-	stop = func() {
-		if once.CompareAndSwap(false, true) {
-			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+	tools := b.Select("pay")
+	h := newHost(t, b, nil, nil, func(cfg *loop.HostConfig) {
+		cfg.Guards = []loop.Guard{wary{}}
+		cfg.Find = func(string) (schema.AgentSpec, bool) {
+			spec, _ := anyAgent("helper")
+			spec.Governance = &schema.Governance{Policy: &schema.Policy{ExpiresMS: askedFor.Milliseconds()}}
+			return spec, true
 		}
-	}
-	t.Cleanup(stop)
-	return stop
+		cfg.Equip = func(ctx context.Context, _ schema.AgentSpec) (loop.Model, loop.Registry, error) {
+			return looptest.Always(payTwice), tools, tools.Wait(ctx, 20*time.Second)
+		}
+	})
+	return hosted(t, b, bus.Hosting{Slots: 4, Host: h})
 }
 
 // waitAsked returns the questions of a run, once there are n.

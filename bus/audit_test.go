@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/bustest"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -114,7 +115,7 @@ func TestAuditStream(t *testing.T) {
 			}
 		}
 	}
-	if got := streamSubjects(t, srv.URL(), "AUDIT"); !slices.Equal(got, []string{"jc.audit.AUDIT.run.7", "jc.audit.AUDIT.run.8.0", "jc.audit.AUDIT.run.8.1"}) {
+	if got := streamSubjects(t, srv, "AUDIT"); !slices.Equal(got, []string{"jc.audit.AUDIT.run.7", "jc.audit.AUDIT.run.8.0", "jc.audit.AUDIT.run.8.1"}) {
 		t.Errorf("stored: %v", got)
 	}
 	for stream, want := range map[string]string{"JC_RUNS": "takes jc.run.>", "a b": "a name is"} {
@@ -125,9 +126,9 @@ func TestAuditStream(t *testing.T) {
 }
 
 // streamSubjects returns the subjects of the messages of a stream, in stored order.
-func streamSubjects(t *testing.T, url, stream string) (subjects []string) {
+func streamSubjects(t *testing.T, srv *bustest.Servers, stream string) (subjects []string) {
 	t.Helper()
-	s, err := streams(t, url).Stream(t.Context(), stream)
+	s, err := streams(t, srv).Stream(t.Context(), stream)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,23 +14,19 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/jetcrew/jetcrew/bus"
-	"github.com/jetcrew/jetcrew/bus/embedded"
+	"github.com/jetcrew/jetcrew/bus/bustest"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
 // bucket opens the object store of a queue as a foreign program would.
-func bucket(t testing.TB, srv *embedded.Server, queue string) (nats.JetStreamContext, jetstream.ObjectStore) {
+func bucket(t testing.TB, srv *bustest.Servers, queue string) (nats.JetStreamContext, jetstream.ObjectStore) {
 	t.Helper()
-	f := stranger(t, srv)
-	js, err := jetstream.New(f.nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := streams(t, srv)
 	store, err := js.ObjectStore(t.Context(), "jc_blobs_"+queue)
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := f.nc.JetStream()
+	old, err := js.Conn().JetStream()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -264,7 +264,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	c.serve(t, hosting, bus.Hosting{Slots: 1, Host: meddler{c.host(t, hosting), func(schema.Taken) { meddle() }}})
+	hosted(t, hosting, bus.Hosting{Slots: 1, Host: meddler{c.host(t, hosting), func(schema.Taken) { meddle() }}})
 	if err := b.StartRun(t.Context(), &schema.Call{Run: run, Tool: "a", Args: `{"task":"go"}`}); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestForegroundCallsAgent(t *testing.T) {
 	srv := server(t)
 	b, hosting := connect(t, srv), connect(t, srv)
 	c := &company{calls: map[string][]string{"a": {"b"}}}
-	c.serve(t, hosting, bus.Hosting{Slots: 1, Host: c.host(t, hosting), Agents: []schema.Tool{schema.AgentTool(schema.AgentSpec{ID: "b"})}})
+	hosted(t, hosting, bus.Hosting{Slots: 1, Host: c.host(t, hosting), Agents: []schema.Tool{schema.AgentTool(schema.AgentSpec{ID: "b"})}})
 	found := b.Select("agents/b")
 	if err := found.Wait(t.Context(), 10*time.Second); err != nil {
 		t.Fatal(err)

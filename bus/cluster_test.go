@@ -183,7 +183,7 @@ func TestStaleReads(t *testing.T) {
 func TestB06DeadLettersOfACluster(t *testing.T) {
 	t.Parallel()
 	c := bustest.StartCluster(t, 3)
-	b, f := member(t, c), strangerAt(t, c.URL())
+	b, f := member(t, c), stranger(t, bustest.At(c.URL()))
 	f.consumer("test")
 	const fatal, calls = 20, 200
 	run := schema.NewID()

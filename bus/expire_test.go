@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/bustest"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -85,7 +85,7 @@ func TestB15ExpiredRunIsArchivedAndGone(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	checkArchive(t, archiveOf(t, srv.URL(), "closed"), whole)
+	checkArchive(t, archiveOf(t, srv, "closed"), whole)
 }
 
 // leftOf returns the subjects of a bucket that are of a run.
@@ -106,18 +106,9 @@ func leftOf(t *testing.T, js nats.JetStreamContext, bucket, run string) (left []
 	return left
 }
 
-func archiveOf(t *testing.T, url, run string) []byte {
+func archiveOf(t *testing.T, srv *bustest.Servers, run string) []byte {
 	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := js.ObjectStore(t.Context(), "jc_archive")
+	store, err := streams(t, srv).ObjectStore(t.Context(), "jc_archive")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +169,7 @@ func TestB15ExpireIsFinishedByTheNext(t *testing.T) {
 	if facts, err := b.Facts(t.Context(), "closed", 0); err != nil || len(facts) != 0 {
 		t.Errorf("%d facts, %v", len(facts), err)
 	}
-	if archive := archiveOf(t, srv.URL(), "closed"); bytes.Count(archive, []byte("\n")) != 4 {
+	if archive := archiveOf(t, srv, "closed"); bytes.Count(archive, []byte("\n")) != 4 {
 		t.Errorf("%d bytes are archived", len(archive))
 	}
 }

@@ -13,8 +13,8 @@ func TestB19Flaps(t *testing.T) {
 	const readers, flaps, thirtySeconds = 10, 6, 30e9
 	srv := server(t)
 	f := stranger(t, srv)
-	proxy := bustest.StartProxy(t, hostPort(srv.URL()))
-	behind := func(c *bus.Config) { c.URL = proxy.URL() }
+	proxy, url := srv.Behind(t)
+	behind := func(c *bus.Config) { c.URL = url }
 	serve(t, connect(t, srv, behind), bus.Worker{Queue: "first", Tools: toolbox{"echo": echo}})
 	var buses []*bus.Bus
 	for range readers {

@@ -30,7 +30,7 @@ func TestB17FullWorkStream(t *testing.T) {
 			limit(&cfg)
 			if cfg.Replicas == 3 {
 				c := bustest.StartCluster(t, 3)
-				full(t, strangerAt(t, c.URL()), member(t, c), member(t, c), cfg)
+				full(t, stranger(t, bustest.At(c.URL())), member(t, c), member(t, c), cfg)
 				return
 			}
 			srv := server(t)
@@ -129,7 +129,7 @@ func TestFullRunStream(t *testing.T) {
 			t.Parallel()
 			if nodes == 3 {
 				c := bustest.StartCluster(t, 3)
-				runsFull(t, strangerAt(t, c.URL()), member(t, c), member(t, c), 3)
+				runsFull(t, stranger(t, bustest.At(c.URL())), member(t, c), member(t, c), 3)
 				return
 			}
 			srv := server(t)

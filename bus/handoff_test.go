@@ -49,21 +49,15 @@ func (d *delegation) Generate(ctx context.Context, req *model.Request) (*model.R
 // open serves boss and its sub-agents on b.
 func (d *delegation) open(t *testing.T, b *bus.Bus, slots int) {
 	t.Helper()
-	h, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: b, Instance: b.Instance(), Principal: somebody()},
-		Find: func(name string) (schema.AgentSpec, bool) {
-			spec := schema.AgentSpec{ID: name, Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: true}}
+	hosted(t, b, bus.Hosting{Slots: slots, Host: newHost(t, b, d, nil, func(cfg *loop.HostConfig) {
+		cfg.Find = func(name string) (schema.AgentSpec, bool) {
+			spec, _ := anyAgent(name)
 			if name == "boss" {
 				spec.Governance = &schema.Governance{Subagents: d.subagents}
 			}
 			return spec, true
-		},
-		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) { return d, nil, nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	new(company).serve(t, b, bus.Hosting{Slots: slots, Host: h})
+		}
+	})})
 }
 
 // TestSubagentsRunAtOnce: the sub-agents of one turn work at the same time, on different orchestrators, and what each

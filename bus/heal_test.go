@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
 	"github.com/jetcrew/jetcrew/bus/embedded"
@@ -50,6 +47,8 @@ func (r *restartable) start() {
 	r.srv = srv
 }
 
+func (r *restartable) at() *bustest.Servers { return bustest.At(r.srv.URL()) }
+
 // restart stops the server, lets what happens in the meantime happen, and starts it again.
 func (r *restartable) restart(meanwhile func()) {
 	r.t.Helper()
@@ -81,7 +80,7 @@ func (g *door) run(ctx context.Context, c *schema.Call) (schema.Result, *schema.
 func TestB12B21ServerRestart(t *testing.T) {
 	t.Parallel()
 	srv := newRestartable(t)
-	b, w := bustest.Connect(t, srv.srv), bustest.Connect(t, srv.srv)
+	b, w := connect(t, srv.at()), connect(t, srv.at())
 	g := newDoor()
 	bustest.Serve(t, w, bus.Worker{Queue: "test", Slots: 8, Tools: bustest.Tools{"gate": g.run, "gate!": g.run, "echo": bustest.Echo}})
 	if err := b.Select("echo").Wait(t.Context(), 10*time.Second); err != nil {
@@ -143,18 +142,9 @@ func TestB13ConsumerDeleted(t *testing.T) {
 	}
 }
 
-func deleteConsumer(t *testing.T, srv *embedded.Server, stream, consumer string) {
+func deleteConsumer(t *testing.T, srv *bustest.Servers, stream, consumer string) {
 	t.Helper()
-	nc, err := nats.Connect(srv.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := js.DeleteConsumer(t.Context(), stream, consumer); err != nil {
+	if err := streams(t, srv).DeleteConsumer(t.Context(), stream, consumer); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -167,10 +157,7 @@ func TestB02WorkerGone(t *testing.T) {
 	b := bustest.Connect(t, srv)
 	g := newDoor()
 	defer close(g.open)
-	gone, err := bus.Connect(t.Context(), bus.Config{URL: srv.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	gone := connect(t, srv)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- gone.Serve(t.Context(), bus.Worker{Queue: "test", Slots: 2, Tools: bustest.Tools{"work": g.run, "work!": g.run}})
@@ -281,13 +268,13 @@ func TestB20DrainCancels(t *testing.T) {
 func TestB18CatalogAfterRestart(t *testing.T) {
 	t.Parallel()
 	srv := newRestartable(t)
-	b := bustest.Connect(t, srv.srv)
-	bustest.Serve(t, bustest.Connect(t, srv.srv), bus.Worker{Queue: "one", Tools: bustest.Tools{"first": bustest.Echo}})
+	b := connect(t, srv.at())
+	bustest.Serve(t, connect(t, srv.at()), bus.Worker{Queue: "one", Tools: bustest.Tools{"first": bustest.Echo}})
 	if err := b.Select("first").Wait(t.Context(), 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	srv.restart(func() {})
-	bustest.Serve(t, bustest.Connect(t, srv.srv), bus.Worker{Queue: "two", Tools: bustest.Tools{"second": bustest.Echo}})
+	bustest.Serve(t, connect(t, srv.at()), bus.Worker{Queue: "two", Tools: bustest.Tools{"second": bustest.Echo}})
 	if err := b.Select("first", "second").Wait(t.Context(), 20*time.Second); err != nil {
 		t.Error(err)
 	}

@@ -2,10 +2,13 @@ package bus_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
@@ -38,30 +41,49 @@ func somebody() schema.Principal {
 	return schema.Principal{ID: "tester", Scopes: []string{"tool:*", "tool:agents/*"}}
 }
 
-// host serves agents on b until the test ends or stop is called.
-func host(t *testing.T, b *bus.Bus, m loop.Model) (stop func()) {
+// anyAgent finds an agent by every name.
+func anyAgent(name string) (schema.AgentSpec, bool) {
+	return schema.AgentSpec{ID: name, Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: true}}, true
+}
+
+// newHost works on runs of any agent with a model and tools, unless change says otherwise.
+func newHost(t *testing.T, b *bus.Bus, m loop.Model, tools loop.Registry, change ...func(*loop.HostConfig)) *loop.Host {
 	t.Helper()
-	h, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: b, Instance: b.Instance(), Principal: somebody()},
-		Find: func(name string) (schema.AgentSpec, bool) {
-			return schema.AgentSpec{ID: name, Limits: schema.DefaultLimits()}, name == "helper"
-		},
-		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) {
-			return m, b.Select("*"), nil
-		},
-	})
+	cfg := loop.HostConfig{
+		Config: loop.Config{Bus: b, Instance: b.Instance(), Principal: somebody()}, Find: anyAgent,
+		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) { return m, tools, nil },
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	h, err := loop.NewHost(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h
+}
+
+// hosted serves the queue agents on b until the test ends or stop is called.
+func hosted(t *testing.T, b *bus.Bus, h bus.Hosting) (stop func()) {
+	t.Helper()
+	h.Drain = time.Second
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- b.Host(ctx, bus.Hosting{Slots: 4, Host: h, Drain: time.Second}) }()
+	go func() { done <- b.Host(ctx, h) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		<-done // an error where the test closed the bus
+		if err := <-done; err != nil && !errors.Is(err, nats.ErrConnectionClosed) { // the test may have closed the bus
+			t.Errorf("host: %v", err)
+		}
 	})
 	t.Cleanup(stop)
 	return stop
+}
+
+// host serves agents with the tools that workers have.
+func host(t *testing.T, b *bus.Bus, m loop.Model) (stop func()) {
+	t.Helper()
+	return hosted(t, b, bus.Hosting{Slots: 4, Host: newHost(t, b, m, b.Select("*"))})
 }
 
 func waitClosed(t *testing.T, b *bus.Bus, run string, within time.Duration) []schema.Fact {

@@ -226,8 +226,7 @@ func TestB23LinearFacts(t *testing.T) {
 	t.Run("one node, bad network", func(t *testing.T) {
 		t.Parallel()
 		srv := server(t)
-		proxy := bustest.StartProxy(t, hostPort(srv.URL()))
-		bad := connect(t, srv, func(c *bus.Config) { c.URL = proxy.URL() })
+		bad, proxy := behind(t, srv)
 		contention(t, []*bus.Bus{bad, bad, connect(t, srv)}, 200, func() { trouble(proxy) })
 	})
 	t.Run("three nodes", func(t *testing.T) {

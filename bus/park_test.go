@@ -75,35 +75,19 @@ func (c *company) Tools(context.Context) (tools []schema.Tool, _ error) {
 // host works on the company's runs.
 func (c *company) host(t *testing.T, b *bus.Bus) *loop.Host {
 	t.Helper()
-	h, err := loop.NewHost(loop.HostConfig{
-		Config: loop.Config{Bus: b, Instance: b.Instance(), Principal: somebody()}, KeepFor: c.keep,
-		Find: func(name string) (schema.AgentSpec, bool) {
-			return schema.AgentSpec{ID: name, Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: true}}, name != "stranger"
-		},
-		Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) { return c, c, nil },
+	return newHost(t, b, c, c, func(cfg *loop.HostConfig) {
+		cfg.KeepFor = c.keep
+		cfg.Find = func(name string) (schema.AgentSpec, bool) {
+			spec, _ := anyAgent(name)
+			return spec, name != "stranger"
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
 }
 
 // open serves the company's agents on b, some runs at a time.
 func (c *company) open(t *testing.T, b *bus.Bus, slots int) {
 	t.Helper()
-	c.serve(t, b, bus.Hosting{Slots: slots, Host: c.host(t, b)})
-}
-
-func (c *company) serve(t *testing.T, b *bus.Bus, h bus.Hosting) {
-	t.Helper()
-	h.Drain = time.Second
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- b.Host(ctx, h) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done // an error where the test closed the bus
-	})
+	hosted(t, b, bus.Hosting{Slots: slots, Host: c.host(t, b)})
 }
 
 func start(t *testing.T, b *bus.Bus, agent, args string) string {

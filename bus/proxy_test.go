@@ -2,25 +2,20 @@ package bus_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
-	"github.com/jetcrew/jetcrew/bus/embedded"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
 // behind connects through a proxy of its own.
-func behind(t *testing.T, srv *embedded.Server) (*bus.Bus, *bustest.Proxy) {
+func behind(t *testing.T, srv *bustest.Servers) (*bus.Bus, *bustest.Proxy) {
 	t.Helper()
-	p := bustest.StartProxy(t, hostPort(srv.URL()))
-	return connect(t, srv, func(c *bus.Config) { c.URL = p.URL() }), p
+	p, url := srv.Behind(t)
+	return connect(t, srv, func(c *bus.Config) { c.URL = url }), p
 }
-
-// hostPort returns the host and the port of a server's address.
-func hostPort(url string) string { return strings.TrimPrefix(url, "nats://") }
 
 // trouble is what a network does to the clients behind a proxy in about a second, and then it is well again.
 func trouble(p *bustest.Proxy) {

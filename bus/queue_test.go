@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/jetcrew/jetcrew/bus"
@@ -16,14 +15,9 @@ import (
 )
 
 // streams returns what another program would manage the streams with.
-func streams(t *testing.T, url string) jetstream.JetStream {
+func streams(t testing.TB, srv *bustest.Servers) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(stranger(t, srv).nc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +45,7 @@ func TestForeignConsumers(t *testing.T) {
 			b := connect(t, srv)
 			c := good
 			tt.change(&c)
-			if _, err := streams(t, srv.URL()).CreateConsumer(t.Context(), "JC_WORK", c); err != nil {
+			if _, err := streams(t, srv).CreateConsumer(t.Context(), "JC_WORK", c); err != nil {
 				t.Fatal(err)
 			}
 			err := b.Serve(t.Context(), bus.Worker{Queue: "test", Tools: toolbox{"echo": echo}})
@@ -71,7 +65,7 @@ func TestB14InstancesShareOneConsumer(t *testing.T) {
 	}
 	b := connect(t, srv)
 	bustest.Eventually(t, "all serve", func() bool { return len(b.Catalog().Workers()) == 8 })
-	s, err := streams(t, srv.URL()).Stream(t.Context(), "JC_WORK")
+	s, err := streams(t, srv).Stream(t.Context(), "JC_WORK")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +84,7 @@ func TestB16StreamThatDropsItsOldest(t *testing.T) {
 	srv := server(t)
 	c := bus.Streams("jc", 1)[0]
 	c.Discard = jetstream.DiscardOld
-	if _, err := streams(t, srv.URL()).CreateStream(t.Context(), c); err != nil {
+	if _, err := streams(t, srv).CreateStream(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := bus.Connect(t.Context(), bus.Config{URL: srv.URL()}); err == nil || !strings.Contains(err.Error(), "discard") {
@@ -105,7 +99,7 @@ func TestB16FullWorkStream(t *testing.T) {
 	srv := server(t)
 	c := bus.Streams("jc", 1)[0]
 	c.MaxMsgs = limit
-	if _, err := streams(t, srv.URL()).CreateStream(t.Context(), c); err != nil {
+	if _, err := streams(t, srv).CreateStream(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	b := connect(t, srv)
@@ -151,7 +145,7 @@ func TestB17AcknowledgedIsStored(t *testing.T) {
 		}
 	}
 	runs.MaxBytes = 64 << 10
-	if _, err := streams(t, srv.URL()).CreateStream(t.Context(), runs); err != nil {
+	if _, err := streams(t, srv).CreateStream(t.Context(), runs); err != nil {
 		t.Fatal(err)
 	}
 	b := connect(t, srv)

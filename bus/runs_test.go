@@ -203,22 +203,18 @@ func TestDeadLetters(t *testing.T) {
 	srv := server(t)
 	b := connect(t, srv)
 	serve(t, b, bus.Worker{Queue: "test", Slots: 1, Tools: bustest.Tools{"echo": echo}})
-	nc, err := nats.Connect(srv.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	f := stranger(t, srv)
 	letter := &bus.DeadLetter{Queue: "lies", Reason: "its worker was lost", Seq: 7, Delivery: 4, Worker: "w", AtMS: 1}
 	old := schema.Call{Run: "old", Turn: 3, Index: 2, Tool: "echo", Args: `{"a":1}`, Bound: `{"b":2}`, Idempotent: true, Principal: schema.Principal{ID: "ann"}}
 	letter.Data, _ = schema.Encode(&old)
-	bury(t, nc, "test", letter)
+	bury(t, f.nc, "test", letter)
 	cut := *letter
 	cut.Size = 1 << 20
-	bury(t, nc, "test", &cut)
+	bury(t, f.nc, "test", &cut)
 	cut = *letter
-	bury(t, nc, "agents", &cut)
+	bury(t, f.nc, "agents", &cut)
 	cut.Data = []byte("no call")
-	bury(t, nc, "test", &cut)
+	bury(t, f.nc, "test", &cut)
 	var got []string
 	for l, err := range b.DeadLetters(t.Context()) {
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
-	"github.com/jetcrew/jetcrew/loop"
 	"github.com/jetcrew/jetcrew/loop/model"
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -62,22 +61,10 @@ func TestD34SameChildManyTimes(t *testing.T) {
 	srv := server(t)
 	b := connect(t, srv)
 	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 16, Tools: toolbox{"echo": echo}})
-	hosts, c := &company{}, &crowd{asked: map[string]int{}}
+	c := &crowd{asked: map[string]int{}}
 	for range 2 {
 		hb := connect(t, srv)
-		h, err := loop.NewHost(loop.HostConfig{
-			Config: loop.Config{Bus: hb, Instance: hb.Instance(), Principal: somebody()},
-			Find: func(name string) (schema.AgentSpec, bool) {
-				return schema.AgentSpec{ID: name, Limits: schema.DefaultLimits(), Parallel: schema.Parallel{Calls: true}}, true
-			},
-			Equip: func(context.Context, schema.AgentSpec) (loop.Model, loop.Registry, error) {
-				return c, c, nil
-			},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		hosts.serve(t, hb, bus.Hosting{Slots: 16, Host: h})
+		hosted(t, hb, bus.Hosting{Slots: 16, Host: newHost(t, hb, c, c)})
 	}
 	runs := make([]string, 50)
 	for i := range runs {

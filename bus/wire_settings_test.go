@@ -93,8 +93,8 @@ func TestSettingsOnTheServer(t *testing.T) {
 			"republish": map[string]any{"src": "jc.run.>", "dest": "jc.live.>"},
 		}},
 		{"STREAM.INFO.JC_DEAD", map[string]any{"subjects": []any{"jc.dead.*"}, "retention": "limits"}},
-		{"STREAM.INFO.KV_jc_catalog", asMap(t, bus.CatalogStream("jc", 1))},
-		{"STREAM.INFO.OBJ_jc_blobs_files", asMap(t, bus.BlobStream("jc", "files", 1))},
+		{"STREAM.INFO.KV_jc_catalog", asMap(t, bus.CatalogStream("jc", srv.Replicas()))},
+		{"STREAM.INFO.OBJ_jc_blobs_files", asMap(t, bus.BlobStream("jc", "files", srv.Replicas()))},
 		{"CONSUMER.INFO.JC_WORK.files", asMap(t, bus.ConsumerConfig("jc", "files"))},
 		{"CONSUMER.INFO.JC_WORK.files", map[string]any{
 			"ack_wait": 6e9, "max_deliver": -1.0, "max_ack_pending": -1.0, "filter_subject": "jc.work.files.*", "ack_policy": "explicit", "backoff": nil,

@@ -14,7 +14,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/jetcrew/jetcrew/bus"
-	"github.com/jetcrew/jetcrew/bus/embedded"
+	"github.com/jetcrew/jetcrew/bus/bustest"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -23,23 +23,19 @@ const patience = 30 * time.Second
 
 // foreign is a program that shares nothing with this module but the wire contract.
 type foreign struct {
-	t  testing.TB
-	nc *nats.Conn
+	t   testing.TB
+	nc  *nats.Conn
+	srv *bustest.Servers
 }
 
-func stranger(t testing.TB, srv *embedded.Server) foreign {
+func stranger(t testing.TB, srv *bustest.Servers) foreign {
 	t.Helper()
-	return strangerAt(t, srv.URL())
-}
-
-func strangerAt(t testing.TB, url string) foreign {
-	t.Helper()
-	nc, err := nats.Connect(url)
+	nc, err := nats.Connect(srv.URL(), srv.Options()...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	return foreign{t, nc}
+	return foreign{t, nc, srv}
 }
 
 // listen subscribes before something happens.
@@ -52,6 +48,7 @@ func (f foreign) listen(subject string) *nats.Subscription {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	f.srv.Heard(f.t, f.nc)
 	return sub
 }
 

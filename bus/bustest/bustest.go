@@ -9,25 +9,13 @@ import (
 	"testing"
 
 	"github.com/jetcrew/jetcrew/bus"
-	"github.com/jetcrew/jetcrew/bus/embedded"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// Server starts an embedded server that ends with the test.
-func Server(t testing.TB) *embedded.Server {
+// Connect opens a bus that ends with the test. Of several servers each call begins at another one.
+func Connect(t testing.TB, srv *Servers, change ...func(*bus.Config)) *bus.Bus {
 	t.Helper()
-	srv, err := embedded.Start(embedded.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(srv.Stop)
-	return srv
-}
-
-// Connect opens a bus that ends with the test.
-func Connect(t testing.TB, srv *embedded.Server, change ...func(*bus.Config)) *bus.Bus {
-	t.Helper()
-	cfg := bus.Config{URL: srv.URL()}
+	cfg := bus.Config{URL: srv.URL(), Replicas: srv.Replicas(), Options: srv.Options()}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -1,6 +1,7 @@
 package bustest
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -33,34 +34,73 @@ type node struct {
 // StartCluster starts a cluster of n servers, at least two, that ends with the test. It returns when JetStream works.
 func StartCluster(t testing.TB, n int) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t}
-	dir := t.TempDir()
+	c, err := newCluster(t.TempDir(), n, "")
+	if c != nil {
+		c.t = t
+		t.Cleanup(c.end)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// newCluster starts a cluster of n servers with further settings, as in a configuration file. Whatever it returns beside
+// an error is to be ended, too.
+func newCluster(dir string, n int, settings string) (*Cluster, error) {
+	c := &Cluster{}
 	for i := range n {
 		name := fmt.Sprintf("n%d", i)
-		c.nodes = append(c.nodes, &node{clients: StartProxy(t, ""), routes: make([]*Proxy, n), opts: server.Options{
+		nd := &node{routes: make([]*Proxy, n), opts: server.Options{
 			ServerName: name, Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, MaxPayload: 1 << 20,
 			JetStream: true, StoreDir: filepath.Join(dir, name), LameDuckDuration: time.Second, LameDuckGracePeriod: 10 * time.Millisecond,
 			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: server.RANDOM_PORT, NoAdvertise: true, PoolSize: -1},
-		}})
+		}}
+		c.nodes = append(c.nodes, nd)
+		if settings != "" {
+			if err := nd.opts.ProcessConfigString(settings); err != nil {
+				return c, fmt.Errorf("settings of the servers: %w", err)
+			}
+		}
+		if err := nd.proxies(i); err != nil {
+			return c, err
+		}
 	}
+	for i := range c.nodes {
+		if err := c.launch(i); err != nil {
+			return c, err
+		}
+	}
+	return c, c.awaitReady()
+}
+
+// proxies starts the proxies of node i.
+func (nd *node) proxies(i int) (err error) {
+	if nd.clients, err = listen(""); err != nil {
+		return err
+	}
+	for j := range nd.routes {
+		if j == i {
+			continue
+		}
+		if nd.routes[j], err = listen(""); err != nil {
+			return err
+		}
+		nd.opts.Routes = append(nd.opts.Routes, &url.URL{Scheme: "nats", Host: nd.routes[j].Addr()})
+	}
+	return nil
+}
+
+// end stops every node and every proxy.
+func (c *Cluster) end() {
 	for i, nd := range c.nodes {
-		for j := range c.nodes {
-			if j != i {
-				nd.routes[j] = StartProxy(t, "")
-				nd.opts.Routes = append(nd.opts.Routes, &url.URL{Scheme: "nats", Host: nd.routes[j].Addr()})
+		c.Stop(i)
+		for _, p := range append(nd.routes, nd.clients) {
+			if p != nil {
+				p.close()
 			}
 		}
 	}
-	t.Cleanup(func() {
-		for i := range c.nodes {
-			c.Stop(i)
-		}
-	})
-	for i := range c.nodes {
-		c.launch(i)
-	}
-	c.awaitReady()
-	return c
 }
 
 // URL returns the addresses of the given nodes for clients; of all when none is given.
@@ -95,8 +135,9 @@ func (c *Cluster) LameDuck(i int) {
 // Start starts a stopped node again, on its old store, and returns when the cluster has it back.
 func (c *Cluster) Start(i int) {
 	c.t.Helper()
-	c.launch(i)
-	c.awaitReady()
+	if err := errors.Join(c.launch(i), c.awaitReady()); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // Isolate breaks every connection between a node and the others: for them it is dead, without a farewell. Its clients
@@ -150,31 +191,34 @@ func (c *Cluster) StepDown(stream, consumer string) {
 	}
 }
 
-func (c *Cluster) launch(i int) {
-	c.t.Helper()
+func (c *Cluster) launch(i int) error {
 	nd := c.nodes[i]
 	opts := nd.opts
 	srv, err := server.NewServer(&opts)
 	if err != nil {
-		c.t.Fatal(err)
+		return err
 	}
 	srv.Start()
 	nd.srv = srv
 	// Routes first: a node takes clients only when it has met the others.
-	Eventually(c.t, "the node listens for routes", func() bool { return srv.ClusterAddr() != nil })
+	if err := await("the node listens for routes", func() bool { return srv.ClusterAddr() != nil }); err != nil {
+		return err
+	}
 	for j, other := range c.nodes {
 		if j != i {
 			other.routes[i].retarget(srv.ClusterAddr().String())
 		}
 	}
-	Eventually(c.t, "the node listens for clients", func() bool { return srv.Addr() != nil })
+	if err := await("the node listens for clients", func() bool { return srv.Addr() != nil }); err != nil {
+		return err
+	}
 	nd.clients.retarget(srv.Addr().String())
+	return nil
 }
 
 // awaitReady waits until one of the running nodes leads JetStream, knows the others, and they follow it.
-func (c *Cluster) awaitReady() {
-	c.t.Helper()
-	Eventually(c.t, "the cluster is ready", func() bool {
+func (c *Cluster) awaitReady() error {
+	return await("the cluster is ready", func() bool {
 		running, known := 0, 0
 		for _, nd := range c.nodes {
 			switch {

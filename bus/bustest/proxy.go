@@ -33,14 +33,22 @@ type Proxy struct {
 // StartProxy starts a Proxy for the server at target, a host and a port.
 func StartProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := listen(target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{listener: l, target: target, links: map[*link]struct{}{}}
-	p.open.Go(p.accept)
 	t.Cleanup(p.close)
 	return p
+}
+
+func listen(target string) (*Proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: l, target: target, links: map[*link]struct{}{}}
+	p.open.Go(p.accept)
+	return p, nil
 }
 
 // Addr returns where the proxy listens, a host and a port.

@@ -1,6 +1,7 @@
 package bustest
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -11,6 +12,12 @@ const Patience = 30 * time.Second
 // Eventually waits until something is so, and fails the test when it does not become so within Patience.
 func Eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
+	if err := await(what, so); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func await(what string, so func() bool) error {
 	deadline := time.NewTimer(Patience)
 	defer deadline.Stop()
 	look := time.NewTicker(10 * time.Millisecond)
@@ -18,8 +25,9 @@ func Eventually(t testing.TB, what string, so func() bool) {
 	for !so() {
 		select {
 		case <-deadline.C:
-			t.Fatalf("not within %v: %s", Patience, what)
+			return fmt.Errorf("not within %v: %s", Patience, what)
 		case <-look.C:
 		}
 	}
+	return nil
 }

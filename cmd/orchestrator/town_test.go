@@ -15,7 +15,6 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
-	"github.com/jetcrew/jetcrew/bus/embedded"
 	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
 	"github.com/jetcrew/jetcrew/executor"
 	"github.com/jetcrew/jetcrew/schema"
@@ -27,7 +26,7 @@ import (
 type town struct {
 	office
 	t     *testing.T
-	srv   *embedded.Server
+	srv   *bustest.Servers
 	bus   *bus.Bus
 	model *httptest.Server
 	slow  time.Duration // of every answer and call

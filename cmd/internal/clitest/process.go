@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/jetcrew/jetcrew/bus/bustest"
 )
 
 // limit bounds every wait for a process.
@@ -38,11 +38,7 @@ func run(m *testing.M, program *string) (int, error) {
 	if out, err := exec.Command("go", "build", "-o", *program, ".").CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build the program under test: %w\n%s", err, out)
 	}
-	code := m.Run()
-	if code == 0 {
-		return code, goleak.Find()
-	}
-	return code, nil
+	return bustest.Run(m), nil
 }
 
 // Command is how a program is started.

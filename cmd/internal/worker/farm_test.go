@@ -14,7 +14,6 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
-	"github.com/jetcrew/jetcrew/bus/embedded"
 	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -22,7 +21,7 @@ import (
 // farm is a server, an owner of calls, and a directory that hostile workers share.
 type farm struct {
 	*bus.Bus
-	srv *embedded.Server
+	srv *bustest.Servers
 	dir string
 	run string
 }

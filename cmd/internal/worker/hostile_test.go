@@ -33,8 +33,8 @@ func (h *hostile) Run(ctx context.Context, app *cli.App) error {
 		h.tool("spin", spin, idempotent),
 		h.tool("gate", h.gate, idempotent),
 		h.tool("gate_once", h.gate),
-		h.tool("deaf", deaf, idempotent, executor.Timeout(time.Minute)),
-		h.tool("deaf_once", deaf),
+		h.tool("deaf", h.deaf, idempotent, executor.Timeout(time.Minute)),
+		h.tool("deaf_once", h.deaf),
 		h.tool("nil_map", nilMap, idempotent),
 		h.tool("nil_map_once", nilMap),
 		h.tool("overflow", func(context.Context, order) (string, error) { return fmt.Sprint(recurse(1)), nil }, idempotent),
@@ -103,10 +103,9 @@ func (h *hostile) gate(ctx context.Context, o order) (string, error) {
 	}
 }
 
-// deaf does not hear that its call has ended.
-func deaf(_ context.Context, o order) (string, error) {
-	time.Sleep(o.length())
-	return o.ID, nil
+// deaf waits as gate does, and does not hear that its call has ended.
+func (h *hostile) deaf(ctx context.Context, o order) (string, error) {
+	return h.gate(context.WithoutCancel(ctx), o)
 }
 
 // nilMap panics where no guard can stand: the process dies.

@@ -5,8 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/jetcrew/jetcrew/bus/bustest"
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
 )
 
@@ -20,5 +19,5 @@ func TestMain(m *testing.M) {
 		debug.SetMaxStack(1 << 20) // an endless recursion shall not take the machine's memory first
 		os.Exit(cli.Program{Name: "test", Grammar: &grammar, Common: &grammar.Common}.Main(os.Args[1:]))
 	}
-	goleak.VerifyTestMain(m)
+	bustest.Main(m)
 }

@@ -76,8 +76,8 @@ func TestD15RunOnce(t *testing.T) {
 	t.Run("the result is lost on its way", func(t *testing.T) {
 		t.Parallel()
 		f := newFarm(t)
-		proxy := bustest.StartProxy(t, strings.TrimPrefix(f.srv.URL(), "nats://"))
-		program, line := f.command(proxy.URL())
+		proxy, url := f.srv.Behind(t)
+		program, line := f.command(url)
 		clitest.Start(t, clitest.Command{Program: program, Args: line})
 		result := f.call(t, 0, "gate_once", order{ID: "x"}, time.Minute)
 		f.awaitStart(t, "x")
@@ -146,7 +146,7 @@ func TestC03TermWithinTheGrace(t *testing.T) {
 	w := f.worker(t, "--drain", "100ms")
 	again := f.call(t, 0, "gate", order{ID: "again"}, time.Minute)
 	once := f.call(t, 1, "gate_once", order{ID: "once"}, time.Minute)
-	ignores := f.call(t, 2, "deaf_once", order{ID: "deaf", MS: 600_000}, time.Minute)
+	ignores := f.call(t, 2, "deaf_once", order{ID: "deaf"}, time.Minute)
 	f.awaitStart(t, "again", "once", "deaf")
 	w.Signal(syscall.SIGTERM)
 	r := w.Wait()
@@ -170,11 +170,11 @@ func TestD20StuckTools(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t)
 	w := f.worker(t, "--slots", "2")
-	late := f.call(t, 0, "deaf_once", order{ID: "late", MS: 600_000}, 2*time.Second)
+	late := f.call(t, 0, "deaf_once", order{ID: "late"}, 2*time.Second)
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan schema.Result, 1)
 	go func() {
-		r, err := f.Dispatch(ctx, f.called(1, "deaf", order{ID: "stopped", MS: 600_000}), hostileQueue, time.Minute)
+		r, err := f.Dispatch(ctx, f.called(1, "deaf", order{ID: "stopped"}), hostileQueue, time.Minute)
 		if err != nil {
 			t.Error(err)
 		}
