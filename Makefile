@@ -8,7 +8,7 @@ RACE  := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 GOFILES = find . -name node_modules -prune -o -name '*.go' -print
 
 .DEFAULT_GOAL := help
-.PHONY: help build deps test fmt fmt-check vet staticcheck lint tidy-check docs docs-check examples fuzz-short bench-once bench chaos chaos-short ci clean
+.PHONY: help build deps test test-three fmt fmt-check vet staticcheck lint tidy-check docs docs-check examples fuzz-short bench-once bench chaos chaos-short ci clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ deps: ## fetch what tests need: Go modules and, where npm is present, the packag
 test: deps ## run all tests, with the race detector where a C compiler is present
 	@test -n "$(RACE)" || echo "no C compiler: testing without the race detector"
 	go test $(RACE) -shuffle=on $(PKGS)
+
+test-three: ## run the tests of the bus on three servers with every stream on each; RULES=REGEXP chooses among them
+	JETCREW_NODES=3 go test -parallel 6 -shuffle=on -run '$(or $(RULES),.)' ./bus
 
 fmt: ## format all Go files
 	$(GOFILES) | xargs $(TOOL) gofumpt -w
@@ -60,6 +63,7 @@ bench-once: ## run each benchmark once, to see that it works
 	go test -run '^$$' -bench . -benchtime 1x $(PKGS)
 	go run ./bench run --rounds 1 --calls 50 --turns 3 --flood 500
 	go run ./bench run --replicas 3 --tools idempotent --rounds 1 --calls 50 --turns 3 --flood 500
+	go run ./bench stop --rounds 1
 
 bench: ## measure beside the raw exchange, and write bench/results/
 	@mkdir -p bench/results
@@ -67,6 +71,7 @@ bench: ## measure beside the raw exchange, and write bench/results/
 	go run ./bench run --replicas 3 --rounds 5 --calls 500 --turns 50 --flood 10000 --out bench/results/r3.md
 	go run ./bench memory --out bench/results/memory.md
 	go run ./bench recover --out bench/results/recover.md
+	go run ./bench stop --out bench/results/stop.md
 
 CHAOS = go test ./tools/chaos -run TestChaos -v -timeout 30m -args -chaos.seed $(or $(SEED),0)
 
