@@ -153,6 +153,9 @@ func (b *Bus) awaitConsumer(ctx context.Context, queue string, atOnce int) (has 
 		}
 		return err
 	})
+	if err == nil {
+		err = agree(queue, has, atOnce)
+	}
 	return has, err
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 )
 
 // office is a directory with an agent file and a note to read.
@@ -39,17 +39,17 @@ func (o office) write(t *testing.T, name, text string) {
 	}
 }
 
-func (o office) command(args ...string) clitest.Command {
-	return clitest.Command{Program: program, Dir: o.dir, Args: args}
+func (o office) command(args ...string) harness.Command {
+	return harness.Command{Program: program, Dir: o.dir, Args: args}
 }
 
-func (o office) run(t *testing.T, args ...string) clitest.Result {
+func (o office) run(t *testing.T, args ...string) harness.Result {
 	t.Helper()
-	return clitest.Run(t, o.command(args...))
+	return harness.Run(t, o.command(args...))
 }
 
 // wantCode fails the test if a command ended with another code.
-func wantCode(t *testing.T, r clitest.Result, code int) {
+func wantCode(t *testing.T, r harness.Result, code int) {
 	t.Helper()
 	if r.Code != code {
 		t.Fatalf("exit code %d, want %d; stdout:\n%s\nstderr:\n%s", r.Code, code, r.Stdout, r.Stderr)
@@ -84,7 +84,7 @@ func TestRunQuietPrintsTheAnswerOnly(t *testing.T) {
 	t.Parallel()
 	c := newOffice(t, "replay/RECORDING#task").command("run", "--quiet", "-")
 	c.Input = "what do my notes say?\n"
-	r := clitest.Run(t, c)
+	r := harness.Run(t, c)
 	wantCode(t, r, 0)
 	if r.Stdout != "One note: buy milk.\n" || r.Stderr != "" {
 		t.Errorf("stdout %q, stderr %q; want the answer only", r.Stdout, r.Stderr)
@@ -185,7 +185,7 @@ func TestChat(t *testing.T) {
 			t.Parallel()
 			c := newOffice(t, "replay/RECORDING#notes").command("chat")
 			c.Input = tt.input
-			r := clitest.Run(t, c)
+			r := harness.Run(t, c)
 			wantCode(t, r, tt.code)
 			wantInOrder(t, r.Stdout, tt.want...)
 			if r.Stderr != "" || strings.Contains(r.Stdout, "> ") {
@@ -197,7 +197,7 @@ func TestChat(t *testing.T) {
 
 func TestInterruptedRunSettlesAndSaysSo(t *testing.T) {
 	t.Parallel()
-	p := clitest.Start(t, newOffice(t, "replay/RECORDING#slow").command("run", "wait"))
+	p := harness.Start(t, newOffice(t, "replay/RECORDING#slow").command("run", "wait"))
 	p.Await("running 1.0 watch_files on worker")
 	p.Signal(os.Interrupt)
 	r := p.Wait()
@@ -210,12 +210,12 @@ func TestRunOnAServerOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, "replay/RECORDING#task")
 	url := natsServer(t)
-	worker := clitest.Start(t, clitest.Command{
+	worker := harness.Start(t, harness.Command{
 		Program: program, Dir: o.dir, Args: []string{"worker", "serve", "--queue", "files", "--queue", "shell", "--nats", url},
 	})
 	c := o.command("run", "what do my notes say?")
 	c.Env = []string{"NATS_URL=" + url}
-	r := clitest.Run(t, c)
+	r := harness.Run(t, c)
 	wantCode(t, r, 0)
 	wantInOrder(t, r.Stdout, "from worker …", "One note: buy milk.")
 	worker.Signal(os.Interrupt)
@@ -232,7 +232,7 @@ func TestWorkersDoNotGetTheKeys(t *testing.T) {
 		`{"role":"assistant","content":"ok"}]}`, `{"command":"env; tr '\\0' '\\n' </proc/$PPID/environ"}`))
 	c := o.command("run", "--json", "x")
 	c.Env = []string{"OPENAI_API_KEY=sk-very-secret", "ANTHROPIC_API_KEY=sk-ant-secret", "AWS_SECRET_ACCESS_KEY=hidden-too"}
-	r := clitest.Run(t, c)
+	r := harness.Run(t, c)
 	wantCode(t, r, 0)
 	for _, secret := range []string{"sk-very-secret", "sk-ant-secret", "hidden-too"} {
 		if strings.Contains(r.Stdout+r.Stderr, secret) {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/bus/embedded"
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
 )
 
 // governed is the example of examples/governed, in a directory of its own.
@@ -28,7 +28,7 @@ func newGoverned(t *testing.T) *governed {
 	g.serve(0)
 	t.Cleanup(func() { g.srv.Stop() })
 	g.url = g.srv.URL()
-	w := clitest.Start(t, clitest.Command{Program: program, Args: []string{"worker", "serve", "--nats", g.url, "--queue", "files=4", "--root", g.work}})
+	w := harness.Start(t, harness.Command{Program: program, Args: []string{"worker", "serve", "--nats", g.url, "--queue", "files=4", "--root", g.work}})
 	w.Await("files")
 	return g
 }
@@ -67,13 +67,13 @@ func (g *governed) restart() {
 	g.serve(port)
 }
 
-func (g *governed) command(args ...string) clitest.Command {
-	return clitest.Command{Program: program, Args: append(args, "--nats", g.url)}
+func (g *governed) command(args ...string) harness.Command {
+	return harness.Command{Program: program, Args: append(args, "--nats", g.url)}
 }
 
-func (g *governed) run(args ...string) clitest.Result {
+func (g *governed) run(args ...string) harness.Result {
 	g.t.Helper()
-	return clitest.Run(g.t, g.command(args...))
+	return harness.Run(g.t, g.command(args...))
 }
 
 // file returns the path of a file of the example.
@@ -87,9 +87,9 @@ func (g *governed) file(name string) string {
 }
 
 // begin runs the example until it asks, and returns the process.
-func (g *governed) begin() *clitest.Process {
+func (g *governed) begin() *harness.Process {
 	g.t.Helper()
-	p := clitest.Start(g.t, g.command("run", "-f", g.file("agent.yaml"), "--also", g.file("reviewer.yaml"), "Note what go.mod says."))
+	p := harness.Start(g.t, g.command("run", "-f", g.file("agent.yaml"), "--also", g.file("reviewer.yaml"), "Note what go.mod says."))
 	p.Await("approvals approve")
 	return p
 }
@@ -210,7 +210,7 @@ func TestApprovalInADirectory(t *testing.T) {
 			t.Parallel()
 			g := &governed{t: t, work: exampleWork(t)}
 			o, data := office{g.work}, filepath.Join(t.TempDir(), "data")
-			p := clitest.Start(t, o.command("run", "--data", data, "--workers", "1", "-f", g.file("agent.yaml"), "--also", g.file("reviewer.yaml"), "Note what go.mod says."))
+			p := harness.Start(t, o.command("run", "--data", data, "--workers", "1", "-f", g.file("agent.yaml"), "--also", g.file("reviewer.yaml"), "Note what go.mod says."))
 			p.Await(" 2.0 --data " + data)
 			_, line, _ := strings.Cut(p.Output(), "orchestrator approvals approve ")
 			line, _, _ = strings.Cut(line, "\n")
@@ -219,7 +219,7 @@ func TestApprovalInADirectory(t *testing.T) {
 				p.Wait()
 			}
 			wantCode(t, o.run(t, append([]string{"approvals", "approve"}, strings.Fields(line)...)...), 0)
-			r := clitest.Result{}
+			r := harness.Result{}
 			if run, _, _ := strings.Cut(line, " "); killed {
 				r = o.run(t, "run", "--data", data, "--workers", "1", "--resume", run, "-f", g.file("agent.yaml"), "--also", g.file("reviewer.yaml"))
 			} else {

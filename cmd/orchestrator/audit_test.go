@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/jetcrew/jetcrew/bus"
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/loop/audit"
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -82,10 +82,10 @@ func TestAuditFollows(t *testing.T) {
 	t.Parallel()
 	url, b := auditServer(t)
 	auditedRun(t, b, "run-1")
-	follow := func(args ...string) *clitest.Process {
-		return clitest.Start(t, clitest.Command{Program: program, Args: append([]string{"audit", "--nats", url, "--follow"}, args...)})
+	follow := func(args ...string) *harness.Process {
+		return harness.Start(t, harness.Command{Program: program, Args: append([]string{"audit", "--nats", url, "--follow"}, args...)})
 	}
-	end := func(p *clitest.Process) {
+	end := func(p *harness.Process) {
 		t.Helper()
 		p.Signal(syscall.SIGTERM)
 		if r := p.Wait(); r.Code != 143 {
@@ -122,7 +122,7 @@ func TestAuditIntoAStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := clitest.Start(t, clitest.Command{Program: program, Args: []string{"audit", "--nats", url, "--follow", "--stream", "AUDIT"}})
+	p := harness.Start(t, harness.Command{Program: program, Args: []string{"audit", "--nats", url, "--follow", "--stream", "AUDIT"}})
 	var got []audit.Record
 	for len(got) < 9 {
 		m, err := sub.NextMsg(time.Minute)

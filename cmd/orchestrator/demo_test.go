@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/loop"
 )
 
@@ -22,7 +22,7 @@ func TestDemoShowsWhatItPromises(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	r := clitest.Run(t, clitest.Command{Program: program, Dir: dir, Args: []string{"demo", "--json"}})
+	r := harness.Run(t, harness.Command{Program: program, Dir: dir, Args: []string{"demo", "--json"}})
 	wantCode(t, r, 0)
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %v, want less than 20 s", took)
@@ -68,7 +68,7 @@ func TestDemoShowsWhatItPromises(t *testing.T) {
 
 func TestDemoInAnEmptyDirectory(t *testing.T) {
 	t.Parallel()
-	r := clitest.Run(t, clitest.Command{Program: program, Args: []string{"demo"}})
+	r := harness.Run(t, harness.Command{Program: program, Args: []string{"demo"}})
 	wantCode(t, r, 0)
 	wantInOrder(t, r.Stdout, "Jetcrew demo", "SIGKILL to worker", "delivery 2", "call  tool", "✓ 7 calls, 3 workers, one killed", "Next")
 	if r.Stderr != "" || strings.Contains(r.Stdout, "TOOL_ERROR") {
@@ -78,7 +78,7 @@ func TestDemoInAnEmptyDirectory(t *testing.T) {
 
 func TestInterruptedDemoLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	p := clitest.Start(t, clitest.Command{Program: program, Args: []string{"demo"}})
+	p := harness.Start(t, harness.Command{Program: program, Args: []string{"demo"}})
 	p.Await("SIGKILL")
 	p.Signal(os.Interrupt)
 	r := p.Wait()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/loop/agentfile"
 )
 
@@ -95,7 +95,7 @@ func TestDocumentsShowTheDemoAsItIs(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "note.txt"), []byte("buy milk\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := clitest.Run(t, clitest.Command{Program: program, Dir: dir, Args: []string{"demo"}})
+	r := harness.Run(t, harness.Command{Program: program, Dir: dir, Args: []string{"demo"}})
 	wantCode(t, r, 0)
 	shown := map[string]bool{}
 	for line := range strings.Lines(readDoc(t, "README.md")) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/jetcrew/jetcrew/bus"
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 )
 
 const explainedFile = `version: jetcrew/v1
@@ -50,7 +50,7 @@ func TestExplainWithWorkers(t *testing.T) {
 	o := office{t.TempDir()}
 	o.write(t, "agent.yaml", explainedFile)
 	url := natsServer(t)
-	worker := clitest.Start(t, clitest.Command{
+	worker := harness.Start(t, harness.Command{
 		Program: program, Dir: o.dir, Args: []string{"worker", "serve", "--queue", "files", "--queue", "shell", "--nats", url},
 	})
 	b, err := bus.Connect(t.Context(), bus.Config{URL: url})

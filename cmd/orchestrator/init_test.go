@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/loop/agentfile"
 )
 
 func TestInit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	run := func(args ...string) clitest.Result {
-		return clitest.Run(t, clitest.Command{Program: program, Dir: dir, Args: append([]string{"init"}, args...)})
+	run := func(args ...string) harness.Result {
+		return harness.Run(t, harness.Command{Program: program, Dir: dir, Args: append([]string{"init"}, args...)})
 	}
 	if r := run("my helper.yaml"); r.Code != 0 || !strings.Contains(r.Stdout, "run -f") {
 		t.Fatalf("%+v", r)

@@ -4,18 +4,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 )
 
 // program is the path of the program under test.
 var program string
 
-func TestMain(m *testing.M) { clitest.Main(m, &program) }
+func TestMain(m *testing.M) { harness.Main(m, &program) }
 
 // orchestrator runs the program and returns how it ended.
-func orchestrator(t *testing.T, args ...string) clitest.Result {
+func orchestrator(t *testing.T, args ...string) harness.Result {
 	t.Helper()
-	return clitest.Run(t, clitest.Command{Program: program, Args: args})
+	return harness.Run(t, harness.Command{Program: program, Args: args})
 }
 
 // TestNumbersOutOfBounds: the command line is refused before anything is started.

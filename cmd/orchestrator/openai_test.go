@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 )
 
 // provider speaks chat completions on 127.0.0.1: it streams its answers one after the other.
@@ -112,7 +112,7 @@ func TestRunWithARefusedKeyFailsAndKeepsItSecret(t *testing.T) {
 	p.status = http.StatusUnauthorized
 	c := newOffice(t, "openai/local").command("run", "x")
 	c.Env = []string{"OPENAI_BASE_URL=" + p.URL, "OPENAI_API_KEY=sk-very-secret-key-0123456789"}
-	r := clitest.Run(t, c)
+	r := harness.Run(t, c)
 	wantCode(t, r, 1)
 	wantInOrder(t, r.Stdout, "error:", "401", "ended: model auth")
 	if strings.Contains(r.Stdout+r.Stderr, "very-secret") {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/cmd/internal/playback"
 	"github.com/jetcrew/jetcrew/cmd/internal/worker"
 	"github.com/jetcrew/jetcrew/loop/model/replay"
@@ -55,9 +55,9 @@ type gale struct {
 	*testing.T
 	storm
 	list   []replay.Transcript
-	server *clitest.Server
-	mocks  []*clitest.Process
-	player *clitest.Process
+	server *harness.Servers
+	mocks  []*harness.Process
+	player *harness.Process
 	killed struct{ workers, players, servers int }
 }
 
@@ -70,27 +70,27 @@ func newGale(t *testing.T, s storm) *gale {
 	if s.first > 0 {
 		list = list[:s.first]
 	}
-	g := &gale{T: t, storm: s, list: list, server: clitest.StartServer(t)}
+	g := &gale{T: t, storm: s, list: list, server: harness.StartServers(t, 1)}
 	for range 3 {
 		g.mocks = append(g.mocks, g.mock())
 	}
 	return g
 }
 
-func (g *gale) mock() *clitest.Process {
+func (g *gale) mock() *harness.Process {
 	args := append([]string{"worker", "mock", "--nats", g.server.URL(), "--attempts", "100", "--delay", g.delay, "--"}, g.files...)
-	return clitest.Start(g, clitest.Command{Program: program, Dir: os.TempDir(), Args: args})
+	return harness.Start(g, harness.Command{Program: program, Dir: os.TempDir(), Args: args})
 }
 
 // play starts the replay. It is the same command each time.
-func (g *gale) play() *clitest.Process {
+func (g *gale) play() *harness.Process {
 	args := []string{"replay", "--nats", g.server.URL(), "--runs", "storm", "--json", "--parallel", strconv.Itoa(g.parallel)}
 	for i := range g.list {
 		if g.first > 0 {
 			args = append(args, "--id="+g.list[i].ID)
 		}
 	}
-	return clitest.Start(g, clitest.Command{Program: program, Dir: os.TempDir(), Args: append(append(args, "--"), g.files...)})
+	return harness.Start(g, harness.Command{Program: program, Dir: os.TempDir(), Args: append(append(args, "--"), g.files...)})
 }
 
 // blow kills processes until the replay has come to its end.
@@ -121,7 +121,7 @@ func (g *gale) blow() {
 			}
 			g.player = g.play()
 		case <-servers.C:
-			g.server.Restart()
+			g.server.Restart(0)
 			if g.killed.servers++; g.killed.servers == 2 {
 				servers.Stop()
 			}
@@ -155,13 +155,13 @@ func (g *gale) check() {
 	}
 	g.player = g.play()
 	again := g.player.Wait()
-	for _, r := range []clitest.Result{last, again} {
+	for _, r := range []harness.Result{last, again} {
 		g.wantExact(r)
 	}
 	g.checkFacts()
 }
 
-func (g *gale) wantExact(r clitest.Result) {
+func (g *gale) wantExact(r harness.Result) {
 	g.Helper()
 	var s replaySummary
 	if err := json.Unmarshal([]byte(lastLine(r.Stdout)), &s); err != nil {

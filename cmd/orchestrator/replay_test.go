@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/bus/embedded"
 	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
 )
@@ -41,7 +42,7 @@ func data(t *testing.T, name string) string {
 }
 
 // summary replays with --json and returns the last line.
-func summary(t *testing.T, args ...string) (clitest.Result, replaySummary) {
+func summary(t *testing.T, args ...string) (harness.Result, replaySummary) {
 	t.Helper()
 	r := orchestrator(t, append([]string{"replay", "--json"}, args...)...)
 	lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
@@ -113,8 +114,8 @@ func TestReplayShowsDifferences(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"NATS_URL=" + srv.URL()}
-	mock := clitest.Start(t, clitest.Command{Program: program, Args: []string{"worker", "mock", changed}, Env: env})
-	r := clitest.Run(t, clitest.Command{Program: program, Args: []string{"replay", testdata(t, "small.jsonl")}, Env: env})
+	mock := harness.Start(t, harness.Command{Program: program, Args: []string{"worker", "mock", changed}, Env: env})
+	r := harness.Run(t, harness.Command{Program: program, Args: []string{"replay", testdata(t, "small.jsonl")}, Env: env})
 	if r.Code != 1 {
 		t.Errorf("code %d, want 1", r.Code)
 	}
@@ -148,7 +149,7 @@ func TestReplayWithoutMocks(t *testing.T) {
 
 func TestReplayInterrupted(t *testing.T) {
 	t.Parallel()
-	p := clitest.Start(t, clitest.Command{Program: program, Args: []string{
+	p := harness.Start(t, harness.Command{Program: program, Args: []string{
 		"replay", testdata(t, "small.jsonl"), "--parallel", "1", "--delay", "10m", "--json",
 		"--id", "assistant-begins", "--id", "user-interrupts",
 	}})
@@ -166,7 +167,7 @@ func TestReplayInterrupted(t *testing.T) {
 func TestE01OneTraceOverAllProcesses(t *testing.T) {
 	t.Parallel()
 	collector := clitest.NewCollector(t)
-	r := clitest.Run(t, clitest.Command{
+	r := harness.Run(t, harness.Command{
 		Program: program, Args: []string{"replay", testdata(t, "small.jsonl"), "--id", "parallel-ids-repeat"}, Env: collector.Env(),
 	})
 	if r.Code != 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -27,7 +27,7 @@ func (w *town) leave(command, place string) (run string) {
 	} else {
 		c.Input = task + "\n"
 	}
-	p := clitest.Start(w.t, c)
+	p := harness.Start(w.t, c)
 	w.reached(g)
 	p.Signal(os.Kill)
 	p.Wait()
@@ -77,7 +77,7 @@ func TestResumeChat(t *testing.T) {
 	run := w.leave("chat", "ask 3")
 	c := w.command("chat", "--nats", w.srv.URL(), "--resume", run)
 	c.Input = "and now?\n"
-	r := clitest.Run(t, c)
+	r := harness.Run(t, c)
 	wantCode(t, r, 0)
 	wantInOrder(t, r.Stdout, "answer in turn 3", "answer in turn 4")
 	facts := w.closed(run)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/bus/embedded"
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -27,7 +27,7 @@ type live struct {
 	office
 	*provider
 	url   string
-	agent *clitest.Process
+	agent *harness.Process
 }
 
 // bash is a model's answer that calls the shell once per command.
@@ -60,10 +60,10 @@ func newLive(t *testing.T, answers ...string) *live {
 	t.Helper()
 	l := &live{office: newOffice(t, "{provider: openai, model: local, options: {parallelToolCalls: true}}", "tools: [bash]"), provider: newProvider(t, answers...), url: natsServer(t)}
 	worker := l.command("worker", "serve", "--queue", "shell=4", "--nats", l.url)
-	clitest.Start(t, worker)
+	harness.Start(t, worker)
 	c := l.command("run", "go", "--nats", l.url)
 	c.Env = []string{"OPENAI_BASE_URL=" + l.URL}
-	l.agent = clitest.Start(t, c)
+	l.agent = harness.Start(t, c)
 	return l
 }
 
@@ -101,9 +101,9 @@ func (l *live) id(t *testing.T) string {
 	return listed.Run
 }
 
-func (l *live) watch(t *testing.T, args ...string) *clitest.Process {
+func (l *live) watch(t *testing.T, args ...string) *harness.Process {
 	t.Helper()
-	return clitest.Start(t, clitest.Command{Program: program, Args: append([]string{"runs", "watch", "--nats", l.url}, args...)})
+	return harness.Start(t, harness.Command{Program: program, Args: append([]string{"runs", "watch", "--nats", l.url}, args...)})
 }
 
 // TestSayToALiveAgent: what another process says is in the next request to the model, and whoever watches sees it all.

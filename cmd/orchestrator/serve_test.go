@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jetcrew/jetcrew/bus/bustest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -49,7 +50,7 @@ func TestServeSaysWhatIsWrongBeforeItStarts(t *testing.T) {
 func TestServeWithAServerOfItsOwn(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, "replay/RECORDING#task")
-	p := clitest.Start(t, o.command("serve", "--data", "data", "--workers", "1"))
+	p := harness.Start(t, o.command("serve", "--data", "data", "--workers", "1"))
 	p.Await("NATS_URL=nats://")
 	p.Await("helper")
 	_, rest, _ := strings.Cut(p.Output(), "NATS_URL=")
@@ -133,10 +134,10 @@ func TestDetachedRunIsOneTrace(t *testing.T) {
 	t.Parallel()
 	c := clitest.NewCollector(t)
 	w := newTown(t, 0)
-	start := func(instance string) *clitest.Process {
+	start := func(instance string) *harness.Process {
 		cmd := w.command("serve", "--nats", w.srv.URL(), "--instance", instance)
 		cmd.Env = c.Env()
-		p := clitest.Start(t, cmd)
+		p := harness.Start(t, cmd)
 		p.Await("orchestrator " + instance)
 		return p
 	}
@@ -144,7 +145,7 @@ func TestDetachedRunIsOneTrace(t *testing.T) {
 	run, gates := w.start(1, "ask 2")
 	w.reached(gates...)
 	second := start("second")
-	for _, p := range []*clitest.Process{first, second} {
+	for _, p := range []*harness.Process{first, second} {
 		p.Signal(syscall.SIGTERM)
 		if p == first {
 			w.check(1, run)
@@ -171,7 +172,7 @@ func TestEmbeddedWorkersKeepToALimit(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, "replay/RECORDING#task")
 	for _, limit := range []int{1, 2} {
-		p := clitest.Start(t, o.command("serve", "--data", "data", "--workers", "2", "--limit", fmt.Sprintf("bash=%d", limit), "--rate", "*_files=9/s"))
+		p := harness.Start(t, o.command("serve", "--data", "data", "--workers", "2", "--limit", fmt.Sprintf("bash=%d", limit), "--rate", "*_files=9/s"))
 		p.Await("NATS_URL=")
 		_, url, _ := strings.Cut(p.Output(), "NATS_URL=")
 		r := o.run(t, "tools", "list", "--nats", strings.Fields(url)[0])

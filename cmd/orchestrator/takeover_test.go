@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -126,7 +126,7 @@ func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	const turns = 3
 	w := newTown(t, 100*time.Millisecond)
-	hosts := []*clitest.Process{w.serve("a1"), w.serve("b1")}
+	hosts := []*harness.Process{w.serve("a1"), w.serve("b1")}
 	var runs []string
 	for range 20 {
 		run, _ := w.start(turns)

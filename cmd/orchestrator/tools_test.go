@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -38,7 +38,7 @@ func TestToolsList(t *testing.T) {
 func TestToolsListSaysLimits(t *testing.T) {
 	t.Parallel()
 	url := natsServer(t)
-	w := clitest.Start(t, clitest.Command{Program: program, Args: []string{"worker", "serve", "--nats", url, "--queue", "shell=4", "--limit", "bash=2"}})
+	w := harness.Start(t, harness.Command{Program: program, Args: []string{"worker", "serve", "--nats", url, "--queue", "shell=4", "--limit", "bash=2"}})
 	w.Await("shell-bash")
 	r := orchestrator(t, "tools", "list", "--nats", url)
 	wantCode(t, r, 0)
@@ -69,7 +69,7 @@ func TestToolsCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := clitest.Run(t, clitest.Command{Program: program, Dir: dir, Args: append([]string{"tools", "call"}, c.args...)})
+			r := harness.Run(t, harness.Command{Program: program, Dir: dir, Args: append([]string{"tools", "call"}, c.args...)})
 			if r.Code != c.code || !strings.Contains(r.Stdout, c.out) || !strings.Contains(r.Stderr, c.errOut) {
 				t.Errorf("%+v, want code %d, %q and %q", r, c.code, c.out, c.errOut)
 			}
@@ -88,7 +88,7 @@ func TestToolsCallJSON(t *testing.T) {
 
 func TestSecretsStayOutOfWorkers(t *testing.T) {
 	t.Parallel()
-	r := clitest.Run(t, clitest.Command{
+	r := harness.Run(t, harness.Command{
 		Program: program, Args: []string{"tools", "call", "bash", `{"command":"env; tr '\\0' '\\n' < /proc/$PPID/environ; echo end"}`},
 		Env: []string{"OPENAI_API_KEY=planted-1", "OTEL_EXPORTER_OTLP_HEADERS=key=planted-2", "MY_TOKEN=planted-3"},
 	})

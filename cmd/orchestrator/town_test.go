@@ -15,7 +15,7 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/executor"
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -76,9 +76,9 @@ func newTown(t *testing.T, slow time.Duration) *town {
 }
 
 // serve starts an orchestrator and waits until it serves.
-func (w *town) serve(instance string, more ...string) *clitest.Process {
+func (w *town) serve(instance string, more ...string) *harness.Process {
 	w.t.Helper()
-	p := clitest.Start(w.t, w.command(append([]string{"serve", "--nats", w.srv.URL(), "--instance", instance}, more...)...))
+	p := harness.Start(w.t, w.command(append([]string{"serve", "--nats", w.srv.URL(), "--instance", instance}, more...)...))
 	p.Await("orchestrator " + instance)
 	return p
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -51,7 +51,7 @@ func TestLimitOfATool(t *testing.T) {
 		{"limit shell-bash 2", "queue shell-bash: 2 at once over all workers, before 1 at once over all workers\n"},
 		{"limit shell-bash none", "queue shell-bash: no limit, before 2 at once over all workers\n"},
 	} {
-		r := clitest.Run(t, clitest.Command{Program: program, Args: strings.Fields(c.args), Env: []string{"NATS_URL=" + srv.URL()}})
+		r := harness.Run(t, harness.Command{Program: program, Args: strings.Fields(c.args), Env: []string{"NATS_URL=" + srv.URL()}})
 		if r.Code != 0 || r.Stdout != c.want {
 			t.Errorf("%s: %+v, want %q", c.args, r, c.want)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 )
 
 // program is the path of the program under test.
@@ -17,5 +17,5 @@ func TestMain(m *testing.M) {
 		mcpServer(slices.Contains(os.Args, mcpGrows))
 		return
 	}
-	clitest.Main(m, &program)
+	harness.Main(m, &program)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/bus/embedded"
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -38,9 +38,9 @@ func connect(t *testing.T) (*embedded.Server, *bus.Bus) {
 }
 
 // startWorker starts toolworker on srv.
-func startWorker(t *testing.T, srv *embedded.Server, env []string, args ...string) *clitest.Process {
+func startWorker(t *testing.T, srv *embedded.Server, env []string, args ...string) *harness.Process {
 	t.Helper()
-	return clitest.Start(t, clitest.Command{Program: program, Args: args, Env: append(env, "NATS_URL="+srv.URL())})
+	return harness.Start(t, harness.Command{Program: program, Args: args, Env: append(env, "NATS_URL="+srv.URL())})
 }
 
 // tool waits for a worker that has the tool.
@@ -197,7 +197,7 @@ func TestB20RunOnceCallIsCancelledAtTheDrainLimit(t *testing.T) {
 
 func TestWorkerWithoutServer(t *testing.T) {
 	t.Parallel()
-	r := clitest.Run(t, clitest.Command{
+	r := harness.Run(t, harness.Command{
 		Program: program, Args: []string{"serve", "--queue", "files"}, Env: []string{"NATS_URL=nats://me:secret@127.0.0.1:1"},
 	})
 	if r.Code != 1 || !strings.Contains(r.Stderr, "127.0.0.1:1") || !strings.Contains(r.Stderr, "NATS_URL") || strings.Contains(r.Stderr, "secret") {
@@ -233,7 +233,7 @@ func TestUsage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := clitest.Run(t, clitest.Command{Program: program, Args: c.args, Dir: dir})
+			r := harness.Run(t, harness.Command{Program: program, Args: c.args, Dir: dir})
 			if r.Code != c.code || !strings.Contains(r.Stdout+r.Stderr, c.say) {
 				t.Errorf("%+v, want code %d and %q", r, c.code, c.say)
 			}

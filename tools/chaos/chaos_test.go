@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -44,7 +44,7 @@ func TestChaos(t *testing.T) {
 	t.Logf("again with: go test ./tools/chaos -run TestChaos -v -args -chaos.seed %d -chaos.for %v -chaos.runs %d -chaos.servers %d",
 		seed, *flagFor, *flagRuns, *flagServers)
 	f := newFleet(t, *flagServers, *flagWorkers, *flagHosts)
-	b, err := connect(t.Context(), bus.Config{URL: f.servers.direct(), Replicas: *flagServers})
+	b, err := connect(t.Context(), bus.Config{URL: f.servers.URL(), Replicas: *flagServers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,20 +77,20 @@ func begin(ctx context.Context, b *bus.Bus, seed uint64, n int, within time.Dura
 
 // report says what the fleet went through.
 func (f *fleet) report() {
-	starts := func(list []*process) (n int) {
+	starts := func(list []*harness.Kept) (n int) {
 		for _, p := range list {
-			p.mu.Lock()
-			n += p.starts
-			p.mu.Unlock()
+			n += p.Starts()
 		}
 		return n
 	}
-	f.t.Logf("processes started: %d servers, %d workers, %d orchestrators", starts(f.servers.list), starts(f.workers), starts(f.hosts))
+	f.t.Logf("processes started: %d servers, %d workers, %d orchestrators", starts(f.servers.Processes()), starts(f.workers), starts(f.hosts))
 }
 
 func (f *fleet) logs() {
-	for _, p := range slices.Concat(f.servers.list, f.workers, f.hosts) {
-		f.t.Logf("the end of the log of a %s:\n%s", p.role, p.log.String())
+	for what, list := range map[string][]*harness.Kept{"server": f.servers.Processes(), "worker": f.workers, "orchestrator": f.hosts} {
+		for _, p := range list {
+			f.t.Logf("the end of the log of a %s:\n%s", what, p.Log())
+		}
 	}
 }
 

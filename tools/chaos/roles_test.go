@@ -15,23 +15,17 @@ import (
 	"time"
 
 	"github.com/jetcrew/jetcrew/bus"
-	"github.com/jetcrew/jetcrew/bus/embedded"
 	"github.com/jetcrew/jetcrew/executor"
 	"github.com/jetcrew/jetcrew/loop"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
-// The test starts its own binary again for each process of the fleet, with a role and an argument in the environment.
+// The test starts its own binary again for each worker and orchestrator of the fleet, with a role and an argument in the environment.
 const (
 	envRole     = "CHAOS_ROLE"
-	envURL      = "CHAOS_URL"       // of the servers
-	envReplicas = "CHAOS_REPLICAS"  // of the streams
-	envDir      = "CHAOS_DIR"       // of the server's store
-	envPort     = "CHAOS_PORT"      // of the server, for clients
-	envName     = "CHAOS_NAME"      // of the server
-	envPeerPort = "CHAOS_PEER_PORT" // of the server, for the others
-	envRoutes   = "CHAOS_ROUTES"    // of the server to the others; empty: it is alone
-	envLedger   = "CHAOS_LEDGER"    // of the workers
+	envURL      = "CHAOS_URL"      // of the servers
+	envReplicas = "CHAOS_REPLICAS" // of the streams
+	envLedger   = "CHAOS_LEDGER"   // of the workers
 	agent       = "chaos"
 	queue       = "mixed"
 )
@@ -52,35 +46,12 @@ func TestMain(m *testing.M) {
 
 func play(ctx context.Context, role string) error {
 	switch role {
-	case "server":
-		return playServer(ctx)
 	case "worker":
 		return playWorker(ctx)
 	case "orchestrator":
 		return playOrchestrator(ctx)
 	}
 	return fmt.Errorf("role %q is unknown", role)
-}
-
-func playServer(ctx context.Context) error {
-	port, err := strconv.Atoi(os.Getenv(envPort))
-	if err != nil {
-		return err
-	}
-	cfg := embedded.Config{Dir: os.Getenv(envDir), Port: port}
-	if routes := os.Getenv(envRoutes); routes != "" {
-		cfg.Peer = embedded.Peer{Name: os.Getenv(envName), Routes: strings.Split(routes, ",")}
-		if cfg.Peer.Port, err = strconv.Atoi(os.Getenv(envPeerPort)); err != nil {
-			return err
-		}
-	}
-	srv, err := embedded.Start(cfg)
-	if err != nil {
-		return err
-	}
-	defer srv.Stop()
-	<-ctx.Done()
-	return nil
 }
 
 // connect tries until a server answers: they may be away just now.

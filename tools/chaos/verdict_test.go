@@ -224,13 +224,13 @@ func (v *verdict) order(i int, state *memory.Run) {
 
 // leftovers checks that nothing is left of the work: no consumer has any, and the stream forgets what they have done.
 func (v *verdict) leftovers() {
-	js := streams(v, v.fleet.servers.direct())
+	js := streams(v, v.fleet.servers.URL())
 	ctx := context.WithoutCancel(v.Context())
 	if err := eventually("all messages are acknowledged", func() (bool, string) { return done(ctx, js) }); err != nil {
 		v.Error(err)
 	}
 	began, patience := time.Now(), calmWithin
-	if len(v.fleet.servers.list) > 1 {
+	if len(v.fleet.servers.Processes()) > 1 {
 		patience = sweptWithin
 	}
 	if err := within(patience, "the work stream is empty", func() (bool, string) { return empty(ctx, js) }); err != nil {

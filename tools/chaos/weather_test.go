@@ -110,23 +110,39 @@ func (f *fleet) fault(x fault) (target any, do func()) {
 	i := x.who % len(f.links)
 	switch x.what {
 	case "kill worker":
-		return worker, func() { worker.signal(syscall.SIGKILL, x.lasts) }
+		return worker, func() { worker.Signal(syscall.SIGKILL, x.lasts) }
 	case "kill orchestrator":
-		return host, func() { host.signal(syscall.SIGKILL, x.lasts) }
+		return host, func() { host.Signal(syscall.SIGKILL, x.lasts) }
 	case "pause worker":
-		return worker, func() { worker.pause(x.lasts) }
+		return worker, func() { worker.Pause(x.lasts) }
 	case "pause orchestrator":
-		return host, func() { host.pause(x.lasts) }
+		return host, func() { host.Pause(x.lasts) }
 	case "roll worker":
-		return worker, func() { worker.signal(syscall.SIGTERM, 0) }
+		return worker, func() { worker.Signal(syscall.SIGTERM, 0) }
 	case "roll orchestrator":
-		return host, func() { host.signal(syscall.SIGTERM, 0) }
+		return host, func() { host.Signal(syscall.SIGTERM, 0) }
 	case "cut off":
 		return i, func() { f.links[i].suffer((*bustest.Proxy).Cut, x.lasts) }
 	case "swallow":
 		return i, func() { f.links[i].suffer(swallow, x.lasts) }
 	}
-	return f.servers, f.servers.fault(x)
+	return f.servers, f.serverFault(x)
+}
+
+// serverFault returns what happens to a server. When it is over the server is back, or was given the time to come back.
+func (f *fleet) serverFault(x fault) func() {
+	i := x.who % len(f.servers.Processes())
+	switch x.what {
+	case "kill server":
+		return func() { f.servers.End(i, syscall.SIGKILL, x.lasts) }
+	case "roll server":
+		return func() { f.servers.End(i, syscall.SIGTERM, x.lasts) }
+	case "pause server":
+		return func() { f.servers.Processes()[i].Pause(x.lasts) }
+	case "isolate server":
+		return func() { f.servers.Isolate(i, x.lasts) }
+	}
+	panic("fault " + x.what + " is unknown")
 }
 
 // TestWeather: a seed is a weather.

@@ -1,13 +1,3 @@
-// Package clitest runs the programs of this module as processes, for tests of their commands.
-//
-// It owns the building, the starting and the waiting, each with a bound. It refuses to own what is expected.
-//
-//	var program string
-//
-//	func TestMain(m *testing.M) { clitest.Main(m, &program) }
-//
-//	func TestVersion(t *testing.T) {
-//		r := clitest.Run(t, clitest.Command{Program: program, Args: []string{"--version"}})
-//		if r.Code != 0 { t.Fatal(r) }
-//	}
+// Package clitest is a collector of the spans that the programs of this module export, for tests of their commands. The
+// programs are run by bus/bustest/harness.
 package clitest

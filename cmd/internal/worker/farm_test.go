@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -38,27 +35,17 @@ func (f *farm) command(url string, args ...string) (program string, line []strin
 }
 
 // worker starts a hostile worker.
-func (f *farm) worker(t *testing.T, args ...string) *clitest.Process {
+func (f *farm) worker(t *testing.T, args ...string) *harness.Process {
 	t.Helper()
 	program, line := f.command(f.srv.URL(), args...)
-	return clitest.Start(t, clitest.Command{Program: program, Args: line})
+	return harness.Start(t, harness.Command{Program: program, Args: line})
 }
 
-// supervise keeps one hostile worker running until the test ends: whenever it dies it is started anew. deaths says how
-// often it did.
-func (f *farm) supervise(t *testing.T, args ...string) (deaths *atomic.Int64) {
+// supervise keeps one hostile worker running until the test ends: whenever it dies it is started anew.
+func (f *farm) supervise(t *testing.T, args ...string) *harness.Kept {
 	t.Helper()
 	program, line := f.command(f.srv.URL(), args...)
-	deaths = new(atomic.Int64)
-	var all sync.WaitGroup
-	all.Go(func() {
-		for t.Context().Err() == nil {
-			_ = exec.CommandContext(t.Context(), program, line...).Run() // it is meant to die
-			deaths.Add(1)
-		}
-	})
-	t.Cleanup(all.Wait) // the context of the test has ended then
-	return deaths
+	return harness.Keep(t, harness.Command{Program: program, Args: line})
 }
 
 // call makes call index of the run and returns its result when it is there.

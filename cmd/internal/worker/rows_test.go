@@ -12,8 +12,8 @@ import (
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
-	"github.com/jetcrew/jetcrew/cmd/internal/clitest"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -25,10 +25,10 @@ func TestB05C13CallThatKillsItsWorker(t *testing.T) {
 		t.Run(tool, func(t *testing.T) {
 			t.Parallel()
 			f := newFarm(t)
-			deaths := f.supervise(t, "--attempts", "2")
+			w := f.supervise(t, "--attempts", "2")
 			lost := f.call(t, 0, tool, order{ID: "killer"}, 2*time.Minute)
 			for n := range 2 {
-				bustest.Eventually(t, "the worker dies", func() bool { return deaths.Load() > int64(n) })
+				bustest.Eventually(t, "the worker dies", func() bool { return w.Starts() > 1+n })
 				for i := range 10 {
 					if r := f.call(t, 1+n*10+i, "ok", order{ID: "healthy"}, time.Minute)(); !r.OK {
 						t.Errorf("a healthy call: %+v", r)
@@ -78,7 +78,7 @@ func TestD15RunOnce(t *testing.T) {
 		f := newFarm(t)
 		proxy, url := f.srv.Behind(t)
 		program, line := f.command(url)
-		clitest.Start(t, clitest.Command{Program: program, Args: line})
+		harness.Start(t, harness.Command{Program: program, Args: line})
 		result := f.call(t, 0, "gate_once", order{ID: "x"}, time.Minute)
 		f.awaitStart(t, "x")
 		f.worker(t) // which would run it again
@@ -113,7 +113,7 @@ func TestC01C09C10LongCalls(t *testing.T) {
 			t.Parallel()
 			f := newFarm(t)
 			program, line := f.command(f.srv.URL())
-			w := clitest.Start(t, clitest.Command{Program: program, Args: line, Env: []string{"GOMAXPROCS=1"}})
+			w := harness.Start(t, harness.Command{Program: program, Args: line, Env: []string{"GOMAXPROCS=1"}})
 			ms := int((bus.AckWait*2 + bus.AckWait/4).Milliseconds())
 			busy := f.call(t, 0, "spin", order{ID: "busy", MS: ms}, time.Minute)
 			idle := f.call(t, 1, "nap", order{ID: "idle", MS: ms}, time.Minute)
@@ -207,7 +207,7 @@ func TestC16TermAtTheStart(t *testing.T) {
 func TestC16RollingRestart(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t)
-	workers := []*clitest.Process{f.worker(t), f.worker(t), f.worker(t)}
+	workers := []*harness.Process{f.worker(t), f.worker(t), f.worker(t)}
 	for _, w := range workers {
 		w.Await("queue " + hostileQueue)
 	}

@@ -1,4 +1,4 @@
-package clitest
+package harness
 
 import (
 	"bytes"
@@ -70,15 +70,11 @@ type Process struct {
 // Start starts a process.
 func Start(t testing.TB, c Command) *Process {
 	t.Helper()
-	p := &Process{t: t, cmd: exec.Command(c.Program, c.Args...), done: make(chan struct{}), wrote: make(chan struct{})}
 	if c.Dir == "" {
 		c.Dir = t.TempDir()
 	}
-	p.cmd.Dir, p.cmd.Stdin = c.Dir, strings.NewReader(c.Input)
-	p.cmd.Env = append(baseEnv(), c.Env...)
+	p := &Process{t: t, cmd: c.exec(), done: make(chan struct{}), wrote: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &sink{p, &p.out}, &sink{p, &p.err}
-	p.cmd.WaitDelay = 5 * time.Second
-	ownGroup(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +87,16 @@ func Start(t testing.TB, c Command) *Process {
 		<-p.done
 	})
 	return p
+}
+
+// exec returns it ready to be started, once its outputs are set.
+func (c Command) exec() *exec.Cmd {
+	cmd := exec.Command(c.Program, c.Args...)
+	cmd.Dir, cmd.Stdin = c.Dir, strings.NewReader(c.Input)
+	cmd.Env = append(baseEnv(), c.Env...)
+	cmd.WaitDelay = 5 * time.Second
+	ownGroup(cmd)
+	return cmd
 }
 
 // Run starts a process and waits for its end.
