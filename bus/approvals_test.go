@@ -19,7 +19,7 @@ import (
 )
 
 // askedFor is how long a question of an agent that serveWary serves waits for its verdict.
-const askedFor = 72 * time.Hour
+const askedFor = 48 * time.Hour
 
 // wary asks about every call of pay.
 type wary struct{}
