@@ -49,7 +49,9 @@ func (b *Bus) publishAsync(m *nats.Msg, done func(seq uint64, err error)) error 
 	a.mu.Unlock()
 	m.Reply = a.inbox + strconv.FormatUint(id, 36)
 	if err := b.nc.PublishMsg(m); err != nil {
-		a.take(id)
+		if _, open := a.take(id); !open {
+			return nil // it was given up in the meantime, and done called
+		}
 		return fmt.Errorf("publish %s: %w", m.Subject, err)
 	}
 	return nil
