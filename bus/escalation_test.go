@@ -83,7 +83,7 @@ func TestD22NothingIsGainedBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	new(company).serve(t, hosting, bus.Hosting{Slots: 8, Host: h})
+	hosted(t, hosting, bus.Hosting{Slots: 8, Host: h})
 	children, forged := 0, 0
 	for seed := range 25 {
 		who := schema.Principal{ID: "ann", Tenant: "acme"}

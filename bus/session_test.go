@@ -91,7 +91,7 @@ func (d *dialogue) open(t *testing.T, b *bus.Bus) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	new(company).serve(t, b, bus.Hosting{Slots: 4, Host: h, Agents: []schema.Tool{schema.AgentTool(schema.AgentSpec{ID: "boss"}), schema.AgentTool(schema.AgentSpec{ID: "anna"})}})
+	hosted(t, b, bus.Hosting{Slots: 4, Host: h, Agents: []schema.Tool{schema.AgentTool(schema.AgentSpec{ID: "boss"}), schema.AgentTool(schema.AgentSpec{ID: "anna"})}})
 }
 
 // checkDialogue looks at the facts of a dialogue that has ended.

@@ -24,7 +24,7 @@ func TestAgentThatNobodyServes(t *testing.T) {
 	b, hosting := connect(t, srv), connect(t, srv)
 	hosting.LookFor(looked)
 	c := &company{calls: map[string][]string{"a": {"stranger", "b"}}}
-	c.serve(t, hosting, bus.Hosting{Slots: 1, Host: c.host(t, hosting), Agents: agents("a", "b")})
+	hosted(t, hosting, bus.Hosting{Slots: 1, Host: c.host(t, hosting), Agents: agents("a", "b")})
 	began := time.Now()
 	facts := waitClosed(t, b, start(t, b, "a", `{"task":"go"}`), 30*time.Second)
 	if got := outcomes(t, facts); !slices.Equal(got, []schema.ErrorType{schema.NoWorker, ""}) {
