@@ -211,6 +211,26 @@ func TestKeptRun(t *testing.T) {
 	}
 }
 
+// TestB13WakeConsumerDeleted: what is stored while nobody forwards wake-ups, because their consumer was deleted, wakes its
+// run all the same.
+func TestB13WakeConsumerDeleted(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b, f := connect(t, srv), stranger(t, srv)
+	c := &company{}
+	c.open(t, connect(t, srv), 1)
+	run := start(t, b, "a", `{"task":"go","keep":true}`)
+	for k := 1; k <= 3; k++ {
+		waitFact(t, b, run, schema.AnswerKey(k))
+		f.waitEmpty() // the run is parked
+		deleteConsumer(t, srv, "JC_RUNS", "wake")
+		if _, err := b.SayTo(t.Context(), run, "and now?"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitFact(t, b, run, schema.AnswerKey(4))
+}
+
 // TestKeptRunExpires: a kept conversation closes by itself when nobody has said anything for long enough.
 func TestKeptRunExpires(t *testing.T) {
 	t.Parallel()

@@ -62,8 +62,9 @@ func WakeConsumers(prefix string) map[string]jetstream.ConsumerConfig {
 
 // wakeUps publishes wake-ups until ctx ends. Whatever breaks, it begins anew.
 func (b *Bus) wakeUps(ctx context.Context, stream string, cfg jetstream.ConsumerConfig) {
+	last := uint64(0)
 	for attempt := 1; ctx.Err() == nil; attempt++ {
-		err := b.forward(ctx, stream, cfg)
+		err := b.forward(ctx, stream, cfg, &last)
 		if ctx.Err() == nil {
 			b.log.Debug("reader of wake-ups starts anew", "stream", stream, "error", err)
 		}
@@ -76,7 +77,7 @@ func (b *Bus) wakeUps(ctx context.Context, stream string, cfg jetstream.Consumer
 func (b *Bus) awaitWakeConsumers(ctx context.Context) error {
 	for stream, cfg := range WakeConsumers(b.cfg.Prefix) {
 		err := b.atStart(ctx, func(ctx context.Context) error {
-			_, err := b.wakeConsumer(ctx, stream, cfg)
+			_, err := b.wakeConsumer(ctx, stream, cfg, 0)
 			return err
 		})
 		if err != nil {
@@ -86,8 +87,16 @@ func (b *Bus) awaitWakeConsumers(ctx context.Context) error {
 	return nil
 }
 
-// wakeConsumer returns a consumer of wake-ups, which whoever comes first makes.
-func (b *Bus) wakeConsumer(ctx context.Context, stream string, cfg jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+// wakesAgain is how far before what it had come to a consumer begins that was deleted, in sequences: what other orchestrators
+// held of it went with it, and a wake-up too many does no harm.
+const wakesAgain = 1024
+
+// wakeConsumer returns a consumer of wake-ups, which whoever comes first makes. last is the sequence that this process knows
+// an earlier one had come to; 0: there was none.
+func (b *Bus) wakeConsumer(ctx context.Context, stream string, cfg jetstream.ConsumerConfig, last uint64) (jetstream.Consumer, error) {
+	if cfg.DeliverPolicy == jetstream.DeliverNewPolicy && last > 0 {
+		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, max(last, wakesAgain)-wakesAgain+1
+	}
 	cons, err := b.js.CreateConsumer(ctx, stream, cfg)
 	if errors.Is(err, jetstream.ErrConsumerExists) || errors.Is(err, jetstream.ErrConsumerNameAlreadyInUse) {
 		cons, err = b.js.Consumer(ctx, stream, cfg.Durable)
@@ -95,12 +104,14 @@ func (b *Bus) wakeConsumer(ctx context.Context, stream string, cfg jetstream.Con
 	return cons, err
 }
 
-// forward publishes a wake-up for each message of a stream, before it acknowledges it, until something breaks.
-func (b *Bus) forward(ctx context.Context, stream string, cfg jetstream.ConsumerConfig) error {
-	cons, err := b.wakeConsumer(ctx, stream, cfg)
+// forward publishes a wake-up for each message of a stream, before it acknowledges it, until something breaks. last is the
+// sequence that it has come to.
+func (b *Bus) forward(ctx context.Context, stream string, cfg jetstream.ConsumerConfig, last *uint64) error {
+	cons, err := b.wakeConsumer(ctx, stream, cfg, *last)
 	if err != nil {
 		return err
 	}
+	*last = max(*last, cons.CachedInfo().AckFloor.Stream, 1)
 	msgs, err := cons.Messages(jetstream.PullMaxMessages(wakesAtOnce), jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(3*time.Second))
 	if err != nil {
 		return err
@@ -123,6 +134,9 @@ func (b *Bus) forward(ctx context.Context, stream string, cfg jetstream.Consumer
 		if err := m.Ack(); err != nil {
 			return err
 		}
+		if meta, err := m.Metadata(); err == nil {
+			*last = max(*last, meta.Sequence.Stream)
+		}
 	}
 }
 
@@ -131,26 +145,8 @@ func (b *Bus) forward(ctx context.Context, stream string, cfg jetstream.Consumer
 func (b *Bus) stopChildren(ctx context.Context, run string) {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
-	facts, err := b.Facts(ctx, run, 0, schema.KindTurn, schema.KindResult)
-	if err != nil {
-		b.log.Warn("children of a stopped run not looked for", "run", run, "error", err)
-		return
-	}
-	settled := map[schema.Key]bool{}
-	var last schema.Turn
-	for _, f := range facts {
-		settled[f.Key] = true
-		if t := new(schema.Turn); f.Key.Kind == schema.KindTurn && schema.Decode(f.Data, t) == nil && t.N >= last.N {
-			last = *t
-		}
-	}
-	for i := range last.Calls {
-		if last.Calls[i].Queue != schema.QueueAgents || settled[schema.ResultKey(last.N, i, schema.QueueAgents)] {
-			continue
-		}
-		if err := b.stopAttempts(ctx, run, last.N, i, "the run that called it was stopped"); err != nil && !errors.Is(err, ErrNoRun) {
-			b.log.Warn("child of a stopped run not stopped", "run", run, "error", err)
-		}
+	if err := b.stopBelow(ctx, run); err != nil {
+		b.log.Warn("runs below a stopped one are left to its owner", "run", run, "error", err)
 	}
 }
 
