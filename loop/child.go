@@ -131,13 +131,14 @@ func (c *child) turnAway(ctx context.Context, why error) (*schema.Taken, error) 
 	return &taken, err
 }
 
-// open returns what the child's first fact says beside the agent. It acts for its parent's principal, whatever the call
-// says, and with no more than both allow.
+// open returns what the child's first fact says beside the agent's file. It acts for its parent's principal, whatever the
+// call says, with no more than both allow, and under the policies of both.
 func (c *child) open(o *schema.Open) *schema.Open {
 	o.Parent = &schema.CallRef{Run: c.call.Run, Turn: c.call.Turn, Index: c.call.Index, Label: c.call.Label}
 	o.Lineage, o.Handoff = c.lineage(), c.policy
 	o.Depth, o.Keep = len(o.Lineage), false
 	if c.parent != nil {
+		o.Agent = o.Agent.Under(c.parent.Agent)
 		scopes := schema.Within(c.parent.Principal.Scopes, o.Principal.Scopes)
 		o.Principal = c.parent.Principal
 		o.Principal.Scopes = scopes

@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // Governance is what an agent's file says about permission: who is asked, what is refused, what is fixed on the
 // server's side. It travels in a run's open fact, so that whoever carries the run on decides alike.
 type Governance struct {
@@ -11,6 +13,7 @@ type Governance struct {
 	AbortOn     []string      `msgpack:"abort_on,omitempty" json:"abort_on,omitempty"`       // tools whose failure ends the run: names, globs, queue/name
 	Subagents   []Subagent    `msgpack:"subagents,omitempty" json:"subagents,omitempty"`     // agents that it may hand tasks to
 	Handoff     *Handoff      `msgpack:"handoff,omitempty" json:"handoff,omitempty"`         // policy of subagents that have none of their own
+	Above       []Above       `msgpack:"above,omitempty" json:"above,omitempty"`             // policies of the agents whose task it is, the uppermost first; no file sets it, see AgentSpec.Under
 }
 
 // When a person is asked about a call of a tool, beside what the policy's rules say; see ToolSetting.Approval.
@@ -41,6 +44,50 @@ func (g *Governance) Setting(queue, tool string) *ToolSetting {
 		}
 	}
 	return nil
+}
+
+// Above is the policy of an agent that hands a task over. It holds for the run of the task too, beside the one of that
+// run's own agent, and the most restrictive decides: what an agent may not do, or not without asking, it cannot have done
+// by another.
+type Above struct {
+	Agent       string        `msgpack:"agent" json:"agent"`                                 // its id, which stands before the names of its rules
+	Environment string        `msgpack:"environment,omitempty" json:"environment,omitempty"` // its own, for its rules
+	Policy      *Policy       `msgpack:"policy,omitempty" json:"policy,omitempty"`           // absent: it has none
+	Tools       []ToolSetting `msgpack:"tools,omitempty" json:"tools,omitempty"`             // its settings, as far as they say when a person is asked
+}
+
+// Under returns the agent as it is for a task that parent hands to it; nil is nobody. Neither is changed.
+func (a *AgentSpec) Under(parent *AgentSpec) *AgentSpec {
+	if parent == nil || parent.Governance == nil {
+		return a
+	}
+	above := parent.Governance.Above
+	if own := parent.Governance.above(parent.ID); own.Policy != nil || len(own.Tools) > 0 {
+		above = append(slices.Clone(above), own)
+	}
+	if len(above) == 0 {
+		return a
+	}
+	under, governance := *a, Governance{}
+	if a.Governance != nil {
+		governance = *a.Governance
+	}
+	governance.Above = above
+	under.Governance = &governance
+	return &under
+}
+
+// above is what the governance of an agent says to those below it.
+func (g *Governance) above(agent string) Above {
+	own := Above{Agent: agent, Environment: g.Environment, Policy: g.Policy}
+	for i := range g.Tools {
+		// Settings without an approval stay: the first one that names a tool holds, so they keep later ones from holding.
+		own.Tools = append(own.Tools, ToolSetting{Ref: g.Tools[i].Ref, Approval: g.Tools[i].Approval})
+	}
+	if !slices.ContainsFunc(own.Tools, func(t ToolSetting) bool { return t.Approval != "" }) {
+		own.Tools = nil
+	}
+	return own
 }
 
 // FilterRule decides about calls before any policy does.

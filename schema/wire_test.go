@@ -93,6 +93,7 @@ func governance() *Governance {
 		},
 		Environment: "production", Authority: []string{"tool:*"}, AbortOn: []string{"pay"},
 		Subagents: []Subagent{{Agent: "a", Name: "subagent_a", Description: "Helps.", Session: SessionNew, Handoff: h}}, Handoff: h,
+		Above: []Above{{Agent: "boss", Environment: "production", Policy: &Policy{Autonomy: AutonomySupervised}, Tools: []ToolSetting{{Ref: "bash", Approval: ApproveAlways}}}},
 	}
 }
 

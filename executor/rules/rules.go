@@ -13,26 +13,35 @@ import (
 // Rules is a compiled governance. It never changes and is safe for concurrent use.
 type Rules struct {
 	environment string
-	settings    []setting
 	filters     []filter
-	policy      policy
+	standing
+	above []above
 }
 
-// Compile compiles the tools, filters, policy and environment of a governance; nil lets every call go on. The error is
-// Problems, and lists every one. What else a governance holds (authority, abort_on, sub-agents) is not looked at.
+// standing is what one agent says about permission.
+type standing struct {
+	settings []setting
+	policy   policy
+}
+
+// Compile compiles the tools, filters, policy and environment of a governance, and the policies of the agents above it; nil
+// lets every call go on. The error is Problems, and lists every one. What else a governance holds (authority, abort_on,
+// sub-agents) is not looked at.
 func Compile(g *schema.Governance) (*Rules, error) {
 	if g == nil {
 		g = &schema.Governance{}
 	}
 	c := compiler{taken: map[string]string{}}
-	r := &Rules{environment: g.Environment, settings: c.settings(g.Tools), filters: c.filters(g.Filters), policy: c.policy(g.Policy)}
+	r := &Rules{environment: g.Environment}
+	r.settings, r.filters, r.policy = c.settings(g.Tools), c.filters(g.Filters), c.policy(g.Policy)
+	r.above = c.above(g.Above)
 	if len(c.problems) > 0 {
 		return nil, c.problems
 	}
 	return r, nil
 }
 
-// Decide says what is to become of a call: the filters, then the policy; where it may run, perhaps after a person was
+// Decide says what is to become of a call: the filters, then the policy, then those of the agents above; where it may run, perhaps after a person was
 // asked, the values of its tool's setting are bound. The context holds the schema.Scene of the run.
 func (r *Rules) Decide(ctx context.Context, c *schema.TurnCall) schema.Decision {
 	return r.decide(ctx, c, true)
@@ -58,6 +67,12 @@ func (r *Rules) decide(ctx context.Context, c *schema.TurnCall, binds bool) sche
 	}
 	set := r.setting(&s)
 	d := r.policy.decide(&s, set)
+	for i := range r.above {
+		if d.Ends() {
+			break
+		}
+		d = d.And(r.above[i].decide(c, &scene))
+	}
 	if set == nil || set.binding == nil || d.Action == schema.ActionDeny {
 		return d
 	}
@@ -73,10 +88,10 @@ func (r *Rules) decide(ctx context.Context, c *schema.TurnCall, binds bool) sche
 }
 
 // setting returns the first setting that names the tool, nil when there is none.
-func (r *Rules) setting(s *subject) *setting {
-	for i := range r.settings {
-		if schema.MatchTool(r.settings[i].ref, s.queue, s.tool) {
-			return &r.settings[i]
+func (st *standing) setting(s *subject) *setting {
+	for i := range st.settings {
+		if schema.MatchTool(st.settings[i].ref, s.queue, s.tool) {
+			return &st.settings[i]
 		}
 	}
 	return nil

@@ -92,7 +92,7 @@ func TestEveryFieldOfGovernanceCanBeSet(t *testing.T) {
 	all := map[string]bool{}
 	walkFields(reflect.ValueOf(*full(t).Agent.Governance), "Governance", all, set)
 	for name := range all {
-		if !set[name] {
+		if !set[name] && name != "Governance.Above" { // what the files of other agents say
 			t.Errorf("no part of the file sets %s", name)
 		}
 	}

@@ -20,7 +20,7 @@ func types() []reflect.Type {
 		reflect.TypeFor[schema.Open](), reflect.TypeFor[schema.CallRef](), reflect.TypeFor[schema.Handover](), reflect.TypeFor[schema.Message](), reflect.TypeFor[schema.MessageCall](), reflect.TypeFor[schema.AgentSpec](),
 		reflect.TypeFor[schema.ModelSpec](), reflect.TypeFor[schema.Price](), reflect.TypeFor[schema.Limits](), reflect.TypeFor[schema.Parallel](), reflect.TypeFor[schema.Compaction](),
 		reflect.TypeFor[schema.Governance](), reflect.TypeFor[schema.ToolSetting](), reflect.TypeFor[schema.FilterRule](), reflect.TypeFor[schema.Policy](),
-		reflect.TypeFor[schema.PolicyRule](), reflect.TypeFor[schema.Subagent](), reflect.TypeFor[schema.Handoff](),
+		reflect.TypeFor[schema.PolicyRule](), reflect.TypeFor[schema.Subagent](), reflect.TypeFor[schema.Handoff](), reflect.TypeFor[schema.Above](),
 		reflect.TypeFor[schema.Ctl](), reflect.TypeFor[schema.Say](),
 		reflect.TypeFor[schema.Turn](), reflect.TypeFor[schema.TurnCall](), reflect.TypeFor[schema.Decision](),
 		reflect.TypeFor[schema.Items](), reflect.TypeFor[schema.Usage](),
