@@ -131,6 +131,14 @@ func (a *shownAsk) say(say func(name, format string, args ...any)) {
 	if v == nil {
 		return
 	}
+	say("verdict", "%s", word(verdictLine(v)))
+	if v.Args != "" {
+		say("", "(with other arguments: %s)", view.Clean(string(v.Args)))
+	}
+}
+
+// verdictLine is a verdict without its arguments.
+func verdictLine(v *schema.Verdict) string {
 	line := v.Decision
 	if v.By != "" {
 		line += " by " + v.By
@@ -138,10 +146,7 @@ func (a *shownAsk) say(say func(name, format string, args ...any)) {
 	if v.Why != "" {
 		line += ": " + v.Why
 	}
-	say("verdict", "%s", word(line))
-	if v.Args != "" {
-		say("", "(with other arguments: %s)", view.Clean(string(v.Args)))
-	}
+	return line
 }
 
 // waits tells whether nobody has answered the last question.

@@ -71,6 +71,10 @@ func payload(f schema.Fact) schema.Encodable {
 		p = new(schema.Begin)
 	case schema.KindBack:
 		p = new(schema.Back)
+	case schema.KindAsk:
+		p = new(schema.Ask)
+	case schema.KindVerdict:
+		p = new(schema.Verdict)
 	case schema.KindResult:
 		p = new(schema.Result)
 	case schema.KindView:
@@ -107,6 +111,14 @@ func (w watcher) lines(f schema.Fact) []string {
 		return []string{w.call("begin", n, i, "at %s, delivery %d", workerOf(p.Instance), p.Delivery)}
 	case *schema.Back:
 		return []string{w.call("back", n, i, "by %s, not started: %s", workerOf(p.Instance), p.Reason)}
+	case *schema.Ask:
+		return []string{w.call("ask", n, i, "waits for a person until %s: %s", clock(p.ExpiresMS), view.Line(p.Rule+" "+p.Text))}
+	case *schema.Verdict:
+		line := verdictLine(p)
+		if p.Args != "" {
+			line += ", with the arguments " + string(p.Args)
+		}
+		return []string{w.call("verdict", n, i, "%s", view.Line(line))}
 	case *schema.Result:
 		return []string{w.call("result", n, i, "%s", settled(p))}
 	case *schema.View:
