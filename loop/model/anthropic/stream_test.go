@@ -1,8 +1,10 @@
 package anthropic
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -176,5 +178,19 @@ func TestErrors(t *testing.T) {
 				t.Errorf("message %q", m.Message)
 			}
 		})
+	}
+}
+
+// TestD15NoRetryInTheSDK: the loop has the one place where a request is asked again.
+func TestD15NoRetryInTheSDK(t *testing.T) {
+	t.Parallel()
+	n := 0
+	c := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n++
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	_, err := c.Generate(context.Background(), &model.Request{Messages: []schema.Message{{Role: schema.RoleUser, Text: "go"}}})
+	if !isKind(err, model.Unavailable) || n != 1 {
+		t.Errorf("%d requests, %v", n, err)
 	}
 }
