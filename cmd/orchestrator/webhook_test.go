@@ -5,10 +5,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/jetcrew/jetcrew/bus/bustest/harness"
 	"github.com/jetcrew/jetcrew/loop"
 )
 
@@ -56,5 +60,42 @@ func TestWebhookAnnounces(t *testing.T) {
 	}
 	if w, err := newWebhook("", nil); w != nil || err != nil {
 		t.Error("no address is one")
+	}
+}
+
+// TestServeAnnouncesApprovals: of a run that nobody watches a call waits, and who is told of it lets it run.
+func TestServeAnnouncesApprovals(t *testing.T) {
+	t.Parallel()
+	told := make(chan announcement, 8)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var a announcement
+		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+			t.Error(err)
+		}
+		told <- a
+	}))
+	defer hook.Close()
+	g := newGoverned(t)
+	p := harness.Start(t, g.command("serve", "-f", g.file("agent.yaml"), "-f", g.file("reviewer.yaml"), "--approval-webhook", hook.URL))
+	p.Await("slots: clerk")
+	r := g.run("run", "--detach", "-q", "--agent", "clerk", "Note what go.mod says.")
+	wantCode(t, r, 0)
+	run := strings.TrimSpace(r.Stdout)
+	select {
+	case a := <-told:
+		if a.Run != run || a.Call != "2.0" || a.Tool != "write_file" || a.Queue != "files" || a.Digest == "" || a.ExpiresMS == 0 {
+			t.Errorf("announced %+v", a)
+		}
+		wantCode(t, g.run("approvals", "approve", a.Run, a.Call, "--as", "ada"), 0)
+	case <-time.After(time.Minute):
+		t.Fatalf("nothing was announced: %s", p.Output())
+	}
+	wantInOrder(t, g.run("runs", "watch", run).Stdout, "approve by ada", "subagent_reviewer", "answer.1")
+	p.Signal(syscall.SIGTERM)
+	wantCode(t, p.Wait(), 0)
+	for len(told) > 0 { // whoever goes on with the run may say again what waits, and nothing else
+		if a := <-told; a.Run != run || a.Call != "2.0" {
+			t.Errorf("announced %+v", a)
+		}
 	}
 }
