@@ -79,6 +79,7 @@ type bounds struct {
 	limits   []AtMost
 	paces    []Pace
 	wrappers []executor.Wrapper // of the paces, which all queues of a process share
+	required bool               // calls without scopes are denied
 }
 
 // newBounds puts the bounds of the command line and of a file of servers together. It returns what it has made, also beside

@@ -20,6 +20,7 @@ type Serve struct {
 	MCPConfig string      `name:"mcp-config" type:"existingfile" placeholder:"FILE" help:"JSON file whose mcpServers are served, each on its queue mcp-NAME."`
 	Limit     []AtMost    `placeholder:"TOOL=N" help:"At most N calls of the tool at once over the whole fleet. It gets a queue of its own, QUEUE-TOOL; all workers have to name the same N. May be repeated."`
 	Rate      []Pace      `placeholder:"TOOL=N/s" help:"At most N starts of the tool, a name or a glob, in a second (/s), a minute (/m) or an hour (/h) at this worker; what comes sooner is RateLimited. N/m:BURST lets BURST start at once. May be repeated."`
+	Require   bool        `name:"require-authority" help:"Deny calls that state no scopes. Without it they run: whoever may publish on the work stream may leave them out."`
 }
 
 // Validate checks that there is something to serve.
@@ -35,6 +36,7 @@ func (s *Serve) Run(ctx context.Context, app *cli.App) error {
 	servers, err := s.servers(app)
 	errs := []error{err}
 	bound, err := newBounds(s.Limit, s.Rate, servers)
+	bound.required = s.Require
 	errs = append(errs, err)
 	var queues []bus.Worker
 	for _, q := range s.Queue {
@@ -88,7 +90,7 @@ func (b *bounds) serve(q Queue, root string, app *cli.App) (queues []bus.Worker,
 
 // set makes the tools of a queue keep to the paces.
 func (b *bounds) set(s share, app *cli.App) (*executor.Set, error) {
-	set, err := executor.Config{Queue: s.queue, Logger: app.Log}.NewSet(s.tools...)
+	set, err := executor.Config{Queue: s.queue, RequireAuthority: b.required, Logger: app.Log}.NewSet(s.tools...)
 	if err != nil {
 		return nil, err
 	}
