@@ -37,6 +37,9 @@ func TestD22SubagentPolicies(t *testing.T) {
 		}
 		w.setUp = func(c *loop.HostConfig) {
 			c.Govern = func(spec schema.AgentSpec) ([]loop.Guard, error) {
+				if spec.Governance == nil {
+					return nil, nil
+				}
 				var guards []loop.Guard
 				for _, a := range spec.Governance.Above {
 					if a.Policy != nil {
@@ -61,8 +64,8 @@ func TestD22SubagentPolicies(t *testing.T) {
 		}
 		for run, above := range want {
 			var open schema.Open
-			if !w.bus.Fact(run, schema.OpenKey(), &open) {
-				t.Fatalf("run %s is not there", run)
+			if !w.bus.Fact(run, schema.OpenKey(), &open) || open.Agent.Governance == nil {
+				t.Fatalf("open of %s: %+v", run, open)
 			}
 			if diff := cmp.Diff(above, open.Agent.Governance.Above); diff != "" {
 				t.Errorf("run of %s: %s", open.Agent.ID, diff)
