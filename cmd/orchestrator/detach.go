@@ -40,6 +40,12 @@ func (c *RunCmd) checkDetach() error {
 
 // detach starts a run that others work on. That nobody has taken it after a while is no failure: it is queued.
 func (c *RunCmd) detach(ctx context.Context, app *cli.App, task string) error {
+	if err := c.loadEnv(); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if err := c.complete(); err != nil {
+		return err
+	}
 	agent := c.Agent
 	if agent == "" {
 		spec, err := loadAgent(c.File)
@@ -49,9 +55,6 @@ func (c *RunCmd) detach(ctx context.Context, app *cli.App, task string) error {
 		agent = spec.ID
 	}
 	acts := schema.Principal{ID: cmp.Or(c.As, localUser()), Tenant: c.Tenant, Scopes: c.Scope} // without scopes: whoever takes the run decides
-	if err := schema.CheckScopes(acts.Scopes); err != nil {
-		return cli.Usagef("--scope: %w", err)
-	}
 	s, err := c.Open(ctx, app)
 	if err != nil {
 		return fmt.Errorf("run: %w", err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"os"
 	"os/user"
 	"strings"
 
@@ -12,6 +13,13 @@ import (
 // anyone is the principal of a message that names none.
 const anyone = "anonymous"
 
+// What the principal's flags are called in the environment and in the environment file.
+const (
+	envPrincipal = "JETCREW_PRINCIPAL"
+	envTenant    = "JETCREW_TENANT"
+	envScopes    = "JETCREW_SCOPES" // with commas between them
+)
+
 // principalFlags say on whose behalf a command acts, and what may be done.
 type principalFlags struct {
 	As     string   `name:"as" env:"JETCREW_PRINCIPAL" placeholder:"ID" help:"On whose behalf runs act; default the user of this machine."`
@@ -19,12 +27,24 @@ type principalFlags struct {
 	Scope  []string `env:"JETCREW_SCOPES" placeholder:"SCOPE" help:"What may be done, such as tool:read_*, effect:read or until:2027-01-01T00:00:00Z; may be repeated. Default: exactly the tools that the agent file names."`
 }
 
+// complete takes what no flag says from the environment, once the environment file is read: flags are older than that.
+func (f *principalFlags) complete() error {
+	f.As, f.Tenant = cmp.Or(f.As, os.Getenv(envPrincipal)), cmp.Or(f.Tenant, os.Getenv(envTenant))
+	if scopes := os.Getenv(envScopes); len(f.Scope) == 0 && scopes != "" {
+		f.Scope = strings.Split(scopes, ",")
+	}
+	if err := schema.CheckScopes(f.Scope); err != nil {
+		return cli.Usagef("--scope: %w", err)
+	}
+	return nil
+}
+
 // principal returns who a run of the agent acts for.
 func (f *principalFlags) principal(spec schema.AgentSpec) (schema.Principal, error) {
-	p := schema.Principal{ID: cmp.Or(f.As, localUser()), Tenant: f.Tenant, Scopes: f.Scope}
-	if err := schema.CheckScopes(p.Scopes); err != nil {
-		return p, cli.Usagef("--scope: %w", err)
+	if err := f.complete(); err != nil {
+		return schema.Principal{}, err
 	}
+	p := schema.Principal{ID: cmp.Or(f.As, localUser()), Tenant: f.Tenant, Scopes: f.Scope}
 	if len(p.Scopes) == 0 {
 		p.Scopes = fileScopes(spec)
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -57,5 +59,41 @@ func TestDefaultScopesHold(t *testing.T) {
 		if (why == "") != c.allowed {
 			t.Errorf("%v, %s/%s: %q", c.tools, c.queue, c.tool, why)
 		}
+	}
+}
+
+// TestPrincipalOfTheEnvironmentFile: what no flag and no variable says stands in .env, also of a run that is left to others.
+func TestPrincipalOfTheEnvironmentFile(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, "replay/RECORDING#task")
+	o.write(t, ".env", "JETCREW_PRINCIPAL=ann\nJETCREW_TENANT=acme\nJETCREW_SCOPES=tool:list_*,effect:read\n")
+	opened := func(args ...string) string {
+		t.Helper()
+		wantCode(t, o.run(t, append(args, "--data", "data")...), 0)
+		var listed listedRun
+		if err := json.Unmarshal([]byte(o.run(t, "runs", "list", "--json", "--limit", "1", "--data", "data").Stdout), &listed); err != nil {
+			t.Fatal(err)
+		}
+		return o.run(t, "runs", "watch", listed.Run, "--json", "--data", "data").Stdout
+	}
+	wantInOrder(t, opened("run", "Show me the note."), `"principal":{"id":"ann","tenant":"acme","scopes":["tool:list_*","effect:read"]}`)
+	wantInOrder(t, opened("run", "--as", "bob", "--scope", "tool:*", "Show me the note."), `"principal":{"id":"bob","tenant":"acme","scopes":["tool:*"]}`)
+	url := natsServer(t)
+	b, err := bus.Connect(t.Context(), bus.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	wantCode(t, o.run(t, "run", "--detach", "--nats", url, "go"), 0)
+	for q, err := range b.Queued(t.Context()) {
+		if err != nil || q.Call.Principal.ID != "ann" || q.Call.Principal.Tenant != "acme" || len(q.Call.Principal.Scopes) != 2 {
+			t.Errorf("%+v, %v", q.Call, err)
+		}
+	}
+	o.write(t, ".env", "JETCREW_SCOPES=effect:all\n")
+	for _, command := range [][]string{{"run", "go"}, {"serve"}} {
+		r := o.run(t, append(command, "--data", "data")...)
+		wantCode(t, r, 2)
+		wantInOrder(t, r.Stderr, "an effect is read")
 	}
 }

@@ -46,6 +46,9 @@ func (c *ServeCmd) Run(ctx context.Context, app *cli.App) error {
 	if err != nil {
 		return cli.Usagef("serve: %w", err)
 	}
+	if err := c.complete(); err != nil { // or a wrong scope would fail every run
+		return err
+	}
 	if c.URL == "" && c.Data == "" {
 		return cli.Usagef("serve: where are the runs? Name the server (--nats, NATS_URL), or the directory of an embedded one (--data)")
 	}
