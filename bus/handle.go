@@ -121,6 +121,10 @@ func (d *delivery) settle(ctx context.Context, present *entry) (later bool) {
 	case admitBusy:
 		d.back("it is worked on here already", busyDelay())
 	case admitNoTool:
+		if d.worker.Limit > 0 && d.delivery > othersMay && !d.bus.served(d.worker.Queue, d.call.Tool) { // it takes the place of one that could run
+			d.notStarted(schema.NoWorker, "no worker of the queue was found that has the tool")
+			break
+		}
 		d.back("this worker lacks the tool "+schema.Cut(d.call.Tool, 128), noToolDelay)
 	case admitStricter:
 		d.back("the tool is run-once here and the call is not", noToolDelay)

@@ -65,6 +65,23 @@ func TestLimitOfAQueue(t *testing.T) {
 	}
 }
 
+// TestUnknownToolOnALimitedQueue: a call of a tool that no worker of a limited queue has is settled, and holds the place of
+// others no longer than it takes to see that.
+func TestUnknownToolOnALimitedQueue(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	f, b := stranger(t, srv), connect(t, srv)
+	results := f.listen("jc.live.strange.result.>")
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 2, Limit: 1, Tools: toolbox{"echo": echo}})
+	f.store("jc.work.test.0", []byte(`{"v":1,"run":"strange","turn":1,"index":0,"tool":"nosuch","args":"{}","timeout_ms":3600000}`))
+	if r := soon(t, dispatched(t, b, call("r", "echo", 0), "test", time.Hour)); !r.OK {
+		t.Errorf("%+v", r)
+	}
+	if r := f.awaitResult(results); r.Error == nil || r.Error.Type != schema.NoWorker {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestLimitIsAgreed: a worker that names another limit than the queue has is refused with the difference; one that names
 // none takes it; a change is made on purpose, and workers that run follow it.
 func TestLimitIsAgreed(t *testing.T) {

@@ -78,6 +78,9 @@ func (b *Bus) Serve(ctx context.Context, w Worker) error {
 		return fmt.Errorf("serve %s: %w", w.Queue, err)
 	}
 	b.working.Do(func() { b.task(func() { b.keepInProgress(b.life) }) })
+	if w.Limit > 0 {
+		b.Catalog() // says whether others have a tool
+	}
 	s := newService(b, w)
 	announced := s.bus.announce(s.worker.Queue, s.worker.Slots, w.Tools.Tools())
 	defer announced.withdraw()

@@ -303,10 +303,17 @@ func TestStopOfARunThatNobodyServes(t *testing.T) {
 		t.Errorf("%+v, want it kept for who serves the agent", got)
 	}
 	h.append(t, "u", schema.CtlKey(1), &schema.Ctl{Act: schema.CtlStop, Why: "enough"})
-	for delivery, want := range map[uint64]schema.TakenAct{1: schema.TakenCannot, 10: schema.TakenCannot, 11: schema.TakenDead} {
-		if m.Delivery = delivery; host.Take(t.Context(), m).Act != want {
-			t.Errorf("delivery %d: want act %d", delivery, want)
+	for _, m.Delivery = range []uint64{1, 10} {
+		if got := host.Take(t.Context(), m); got.Act != schema.TakenCannot {
+			t.Errorf("delivery %d: %+v", m.Delivery, got)
 		}
+	}
+	m.Delivery = 11
+	if got := host.Take(t.Context(), m); got.Act != schema.TakenDone {
+		t.Errorf("%+v", got)
+	}
+	if run := h.memory(t, "u"); run.Closed() == nil || run.Closed().State != "stopped" {
+		t.Errorf("closed as %+v: what is not closed never expires", run.Closed())
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"time"
 
@@ -127,10 +126,10 @@ func (c *RunsListCmd) Run(ctx context.Context, app *cli.App) error {
 	return nil
 }
 
-// runs returns the runs that wait in the queue, then the others, each newest first.
+// runs returns the runs, newest first, those that wait in the queue among them.
 func (c *RunsListCmd) runs(ctx context.Context, b *bus.Bus) iter.Seq2[listedRun, error] {
 	return func(yield func(listedRun, error) bool) {
-		var queued []bus.QueuedRun
+		var queued []bus.QueuedRun // oldest first
 		for q, err := range b.Queued(ctx) {
 			if err != nil {
 				yield(listedRun{}, err)
@@ -138,10 +137,15 @@ func (c *RunsListCmd) runs(ctx context.Context, b *bus.Bus) iter.Seq2[listedRun,
 			}
 			queued = append(queued, q)
 		}
-		for _, q := range slices.Backward(queued) {
-			if !yield(listQueued(b, q), nil) {
-				return
+		newer := func(than time.Time) bool { // lists what was put into the queue after a time
+			for len(queued) > 0 && queued[len(queued)-1].At.After(than) {
+				q := queued[len(queued)-1]
+				queued = queued[:len(queued)-1]
+				if !yield(listQueued(ctx, b, q)) {
+					return false
+				}
 			}
+			return true
 		}
 		for info, err := range b.Runs(ctx) {
 			if err == nil && c.Open && info.Close != nil {
@@ -149,21 +153,26 @@ func (c *RunsListCmd) runs(ctx context.Context, b *bus.Bus) iter.Seq2[listedRun,
 			}
 			l := listedRun{}
 			if err == nil {
+				if !newer(info.At) {
+					return
+				}
 				l, err = listRun(ctx, b, info)
 			}
 			if !yield(l, err) {
 				return
 			}
 		}
+		newer(time.Time{})
 	}
 }
 
-// listQueued describes a run of which there is nothing but the call that starts it.
-func listQueued(b *bus.Bus, q bus.QueuedRun) listedRun {
-	return listedRun{
-		Run: q.ID, Kind: schema.RunAgent, Agent: q.Call.Tool, State: stateQueued, StartedMS: q.At.UnixMilli(),
-		AgeMS: max(0, b.Now().Sub(q.At).Milliseconds()),
+// listQueued describes a run of which there is nothing but the call that starts it, and perhaps a stop.
+func listQueued(ctx context.Context, b *bus.Bus, q bus.QueuedRun) (listedRun, error) {
+	l, err := listRun(ctx, b, bus.RunInfo{ID: q.ID, At: q.At, Open: schema.Open{Kind: schema.RunAgent, Agent: &schema.AgentSpec{ID: q.Call.Tool}}})
+	if l.State == "open" {
+		l.State = stateQueued
 	}
+	return l, err
 }
 
 // stateQueued is the state of a run that nobody has opened.

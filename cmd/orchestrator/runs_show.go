@@ -203,10 +203,11 @@ func (r *shownRun) queued(ctx context.Context, b *bus.Bus) error {
 			return err
 		case q.ID == r.Run:
 			r.Kind, r.Agent, r.StartedMS = schema.RunAgent, q.Call.Tool, q.At.UnixMilli()
-			if r.State == "open" { // else it is stopped already
-				r.State = stateQueued
+			says := "it was stopped before anybody took it; whoever does closes it. "
+			if r.State == "open" {
+				r.State, says = stateQueued, "nobody has taken it yet; an `orchestrator serve` with this agent does. "
 			}
-			r.tell("nobody has taken it yet; an `orchestrator serve` with this agent does. " + oneLine(string(q.Call.Args)))
+			r.tell(says + oneLine(string(q.Call.Args)))
 			return nil
 		}
 	}

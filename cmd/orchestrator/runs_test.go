@@ -63,7 +63,8 @@ func TestRunsFromElsewhere(t *testing.T) {
 	wantInOrder(t, runs(0, "show", "queued"), "run      queued-1", "agent    helper", "state    queued", "nobody has taken it yet", `{"task":"go"}`)
 	wantInOrder(t, runs(1, "say", "queued", "hello"), "waits in the queue")
 	wantInOrder(t, runs(0, "stop", "queued"), "run queued-1: wrote the stop in slot ctl.1")
-	wantInOrder(t, runs(0, "show", "queued"), "state    stopping", "ctl.1", "nobody has taken it yet")
+	wantInOrder(t, runs(0, "show", "queued"), "state    stopping", "ctl.1", "it was stopped before anybody took it")
+	wantInOrder(t, runs(0, "list"), "queued-1  helper  stopping", "first-2")
 	wantCode(t, orchestrator(t, "runs", "list"), 2)
 }
 

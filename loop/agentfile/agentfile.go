@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/jetcrew/jetcrew/schema"
@@ -64,7 +65,7 @@ func Parse(name string, data []byte) (schema.AgentSpec, error) {
 
 // Open is Load for who wants more of the file than its agent.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("agent file: %w", err)
 	}
@@ -74,6 +75,11 @@ func Open(path string) (*File, error) {
 		return nil, fmt.Errorf("agent file: %w", err)
 	}
 	return Read(path, data)
+}
+
+// openFile opens a file to read. Of a named pipe nobody writes to it reads nothing, where os.Open would wait for ever.
+func openFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 // Read is Parse for who wants more of the file than its agent.

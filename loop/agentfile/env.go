@@ -20,7 +20,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // A missing file is an error that matches fs.ErrNotExist. An error in a line names it, never its value; then nothing is
 // set.
 func LoadEnv(path string) error {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return fmt.Errorf("environment file: %w", err)
 	}
