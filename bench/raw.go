@@ -82,6 +82,9 @@ func rawResult(js jetstream.JetStream, id string, answer []byte, m jetstream.Msg
 	rawThen(js, writeOnce("raw.fact.result."+id, answer), func() { _ = m.Ack() })
 }
 
+// undecided is what a cluster answers while another write to the subject is under way.
+const undecided = 10164
+
 // rawThen publishes m and goes on when the stream has it.
 func rawThen(js jetstream.JetStream, m *nats.Msg, then func()) {
 	f, err := js.PublishMsgAsync(m)
@@ -93,9 +96,12 @@ func rawThen(js jetstream.JetStream, m *nats.Msg, then func()) {
 		case <-f.Ok():
 			then()
 		case err := <-f.Err():
-			if api := (*jetstream.APIError)(nil); !errors.As(err, &api) {
+			switch api := (*jetstream.APIError)(nil); {
+			case !errors.As(err, &api):
 				panic(err)
-			} // it was delivered twice, and written by the other delivery
+			case api.ErrorCode == undecided:
+				rawThen(js, &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}, then) // m has a reply subject by now
+			} // else it was delivered twice, and written by the other delivery
 		}
 	}()
 }
