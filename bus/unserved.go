@@ -49,7 +49,8 @@ func (o *owner) unserved() bool {
 // published is when the call's time began.
 func (o *owner) published() time.Time { return o.deadline.Add(-o.within) }
 
-// missing tells whether the catalog was read since a time without a break, and no worker of queue had the tool.
+// missing tells whether the catalog was read since a time without a break, and no worker of queue had the tool. A worker whose
+// definitions were not read, or not as they say, may have it.
 func (c *Catalog) missing(queue, tool string, since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +58,7 @@ func (c *Catalog) missing(queue, tool string, since time.Time) bool {
 		return false
 	}
 	for key, w := range c.workers {
-		if w.Queue == queue && c.has(key, tool) {
+		if _, known := c.sets[queue+"."+w.digest]; w.Queue == queue && (!known || c.has(key, tool)) {
 			return false
 		}
 	}

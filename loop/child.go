@@ -41,7 +41,10 @@ func (c *child) admit(ctx context.Context, args schema.AgentArgs) (*schema.Error
 	}
 	for _, run := range c.lineage() {
 		o, err := c.host.opened(ctx, run)
-		if err != nil {
+		switch {
+		case errors.Is(err, schema.ErrPayload):
+			return refuse(schema.Denied, "the run %s above this task cannot be read, and what it allows is not known", run)
+		case err != nil:
 			return nil, err
 		}
 		if o != nil && o.Agent != nil && o.Agent.ID == c.call.Tool {
@@ -55,15 +58,19 @@ func (c *child) admit(ctx context.Context, args schema.AgentArgs) (*schema.Error
 	return nil, nil
 }
 
-// opened returns the first fact of another run, nil when there is none that can be read.
+// opened returns the first fact of another run, nil when there is none. schema.ErrPayload: it cannot be read, so that its
+// bounds are not known either.
 func (h *Host) opened(ctx context.Context, run string) (*schema.Open, error) {
 	facts, err := h.cfg.Journal.Facts(ctx, run, 0, schema.KindOpen)
 	if err != nil {
 		return nil, fmt.Errorf("read lineage: %w", err)
 	}
 	o := new(schema.Open)
-	if len(facts) == 0 || schema.Decode(facts[0].Data, o) != nil {
+	if len(facts) == 0 {
 		return nil, nil
+	}
+	if err := schema.Decode(facts[0].Data, o); err != nil {
+		return nil, fmt.Errorf("read lineage: open of %s: %w: %w", run, schema.ErrPayload, err)
 	}
 	return o, nil
 }

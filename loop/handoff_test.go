@@ -237,6 +237,26 @@ func TestHandoffIsCheckedAgain(t *testing.T) {
 	})
 }
 
+// TestParentThatCannotBeRead: a task is not started when the policies and bounds of the run above it cannot be read: they
+// might forbid it.
+func TestParentThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := handing(forever, false, schema.Handoff{}, nil)
+		w.go1(t)
+		if _, err := w.bus.Append(t.Context(), "broken", schema.OpenKey(), &schema.Call{Agent: "no agent's spec"}, schema.Key{}); err != nil {
+			t.Fatal(err)
+		}
+		c := &schema.Call{Run: "broken", Turn: 1, Tool: "anna", Args: `{"task":"help"}`}
+		w.post(schema.RunMessage{Run: c.StartKey(schema.QueueAgents).Run, Call: c})
+		w.live(t)
+		var r schema.Result
+		if !w.bus.Fact(c.Run, c.ResultKey(schema.QueueAgents), &r) || !strings.HasPrefix(r.Output, "DENIED: ") || len(w.bus.Keys(c.StartKey(schema.QueueAgents).Run)) > 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 // TestHandoffEvents: each handoff_start has its handoff_end, refused ones and those whose input filter fails too
 // (seed-notes, Handoff, and weak points 14 and 16).
 func TestHandoffEvents(t *testing.T) {

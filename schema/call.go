@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Principal is on whose behalf a run acts.
@@ -86,6 +87,11 @@ func (c *Call) check() error {
 		return errors.New("index is missing or negative")
 	case c.Tool == "":
 		return errors.New("tool is missing")
+	case c.Previous != "" && !ValidID(c.Previous): // its facts are read: a wildcard would mean those of all runs
+		return fmt.Errorf("previous %.80q: want the id of a run", c.Previous)
+	}
+	if i := slices.IndexFunc(c.Lineage, func(run string) bool { return !ValidID(run) }); i >= 0 {
+		return fmt.Errorf("lineage %.80q: want ids of runs", c.Lineage[i])
 	}
 	return nil
 }
