@@ -41,6 +41,10 @@ func (h *Host) open(ctx context.Context, r *Run, m schema.RunMessage) (*schema.T
 	if !ok && m.Call.Turn == 0 && m.Delivery > maxUnserved && r.toldToStop() {
 		spec, ok = schema.AgentSpec{ID: m.Call.Tool}, true // nobody seems to serve it, and to be closed it needs neither model nor tools
 	}
+	if !ok && m.Call.Turn > 0 && m.Unserved {
+		taken, err := c.settle(ctx, &schema.Error{Type: schema.NoWorker, Message: fmt.Sprintf("nobody serves the agent %.80q", m.Call.Tool)})
+		return &taken, err
+	}
 	if !ok {
 		return &schema.Taken{Act: schema.TakenCannot, After: cannotAfter(m.Delivery), Reason: fmt.Sprintf("agent %.80q is not served here", m.Call.Tool)}, nil
 	}
