@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -91,8 +92,10 @@ func (r *Run) became(taken schema.Taken, err error) schema.Taken {
 	return schema.Taken{Act: schema.TakenBusy, After: busyDelay, Reason: err.Error()}
 }
 
+// cannotAfter varies: messages that come again at one pace would be dealt out in one order, each to the same process for ever.
 func cannotAfter(delivery uint64) time.Duration {
-	return min(cannotDelay, cannotFirst<<min(max(delivery, 1)-1, 10))
+	d := min(cannotDelay, cannotFirst<<min(max(delivery, 1)-1, 10))
+	return d - rand.N(d/2)
 }
 
 // take opens the run, or finds it open, and writes the own slot. A nil run says why there is none.

@@ -239,7 +239,7 @@ func (c *ToolsCallCmd) find(ctx context.Context, b *bus.Bus) (schema.Tool, error
 	}
 	sel := b.Select(pattern)
 	if err := sel.Wait(ctx, c.Wait); err != nil {
-		return schema.Tool{}, c.missing(ctx, b, err)
+		return schema.Tool{}, c.missing(ctx, b, pattern, err)
 	}
 	tools, err := sel.Tools(ctx)
 	switch {
@@ -251,10 +251,13 @@ func (c *ToolsCallCmd) find(ctx context.Context, b *bus.Bus) (schema.Tool, error
 	return tools[0], nil
 }
 
-// missing adds the nearest names to an error.
-func (c *ToolsCallCmd) missing(ctx context.Context, b *bus.Bus, err error) error {
+// missing puts the nearest names in place of an error, unless the tool is there and something else is wrong.
+func (c *ToolsCallCmd) missing(ctx context.Context, b *bus.Bus, pattern string, err error) error {
 	var names []string
 	for _, t := range b.Catalog().Tools() {
+		if schema.MatchTool(pattern, t.Queue, t.Name) {
+			return err
+		}
 		name := t.Name
 		if t.Queue == schema.QueueAgents {
 			name = t.Queue + "/" + name // an agent is named with its queue only
