@@ -71,6 +71,7 @@ type Bus struct {
 	}
 	strays atomic.Int64 // results of unknown calls
 	broken atomic.Int64 // when the connection was last lost, Unix nanoseconds; 0: never
+	healed atomic.Int64 // when it was last there again, Unix nanoseconds; 0: never
 
 	contact contact
 	room    room
@@ -180,6 +181,7 @@ func (b *Bus) options() []nats.Option {
 
 // reconnected goes on after a break: answers that were under way will not come any more, live messages were missed.
 func (b *Bus) reconnected() {
+	b.healed.Store(time.Now().UnixNano())
 	b.log.Info("bus reconnected")
 	b.giveUpAcks(time.Now())
 	b.contact.silent.Store(0)
@@ -189,6 +191,12 @@ func (b *Bus) reconnected() {
 
 // brokenSince tells whether the connection was lost at or after t.
 func (b *Bus) brokenSince(t time.Time) bool { return b.broken.Load() >= t.UnixNano() }
+
+// healthySince tells whether the connection was there all the while since t: one that was lost before may have been away
+// for long.
+func (b *Bus) healthySince(t time.Time) bool {
+	return b.nc.IsConnected() && !b.brokenSince(t) && b.healed.Load() < t.UnixNano()
+}
 
 func (b *Bus) poke() {
 	select {

@@ -62,3 +62,9 @@ func (b *Bus) Received() uint64 { return b.nc.Stats().InMsgs }
 
 // LookFor makes b give up agents that nobody serves sooner than it does.
 func (b *Bus) LookFor(d time.Duration) { b.unservedAfter = d }
+
+// Unserved tells whether a call of an agent, published an hour ago, would be given up now.
+func (b *Bus) Unserved(agent string) bool { return b.unserved(agent, time.Now().Add(-time.Hour)) }
+
+// Connected tells whether the connection is there.
+func (b *Bus) Connected() bool { return b.nc.IsConnected() }

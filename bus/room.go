@@ -34,6 +34,9 @@ func (b *Bus) checkRoom(ctx context.Context) error {
 		return r.full
 	}
 	u, err := b.usage(ctx)
+	if err != nil && ctx.Err() != nil {
+		return r.full // of who does not wait for an answer the others learn nothing
+	}
 	r.at, r.full = time.Now(), nil
 	if err != nil {
 		b.log.Debug("how full the stream of runs is was not told", "error", err)

@@ -1,13 +1,29 @@
 package bus
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
+
+// TestWatermarkStandsWhoeverLeaves: somebody who does not wait for the answer lets nobody else in.
+func TestWatermarkStandsWhoeverLeaves(t *testing.T) {
+	t.Parallel()
+	b := &Bus{log: slog.New(slog.DiscardHandler)}
+	b.room.at, b.room.full = time.Now().Add(-time.Minute), schema.ErrNoRoom
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = b.checkRoom(ctx) // whatever it says
+	if !errors.Is(b.room.full, schema.ErrNoRoom) {
+		t.Error("the next runs are let in")
+	}
+}
 
 func TestWatermark(t *testing.T) {
 	t.Parallel()

@@ -65,7 +65,8 @@ func (s *Selection) Wait(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// choose picks the tools that patterns name. A pattern with a queue goes before one without.
+// choose picks the tools that patterns name. A pattern with a queue goes before one without. Of a tool that some workers limit
+// and others do not yet, or not any more, the limited one is taken: else a fleet could not be updated worker by worker.
 func choose(offered []schema.Tool, patterns []string) ([]schema.Tool, error) {
 	chosen := map[string]schema.Tool{}
 	exact := map[string]bool{} // chosen by a pattern with a queue
@@ -79,7 +80,12 @@ func choose(offered []schema.Tool, patterns []string) ([]schema.Tool, error) {
 				if !schema.MatchTool(p, t.Queue, t.Name) || exact[t.Name] && !withQueue {
 					continue
 				}
-				if old, ok := chosen[t.Name]; ok && old.Queue != t.Queue {
+				old, ok := chosen[t.Name]
+				switch {
+				case !ok || old.Queue == t.Queue || schema.LimitedFrom(old.Queue, t.Queue, t.Name):
+				case schema.LimitedFrom(t.Queue, old.Queue, t.Name):
+					continue
+				default:
 					clash = append(clash, fmt.Sprintf("%s (queues %s and %s)", t.Name, old.Queue, t.Queue))
 				}
 				chosen[t.Name], exact[t.Name] = t, withQueue

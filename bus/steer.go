@@ -49,7 +49,8 @@ func (b *Bus) stopKnown(ctx context.Context, run, why string, known func(context
 	return s, nil
 }
 
-// stopBelow stops the runs of a stopped run's open calls of agents. Its owner does that too, where it has one.
+// stopBelow stops the runs of a stopped run's open calls of agents, as many as it can. Its owner does that too, where it has
+// one.
 func (b *Bus) stopBelow(ctx context.Context, run string) error {
 	facts, err := b.Facts(ctx, run, 0, schema.KindTurn, schema.KindResult)
 	if err != nil {
@@ -59,6 +60,7 @@ func (b *Bus) stopBelow(ctx context.Context, run string) error {
 	for _, f := range facts {
 		settled[f.Key] = f.Key.Kind == schema.KindResult
 	}
+	var errs []error
 	for _, f := range facts {
 		var turn schema.Turn
 		if f.Key.Kind != schema.KindTurn || schema.Decode(f.Data, &turn) != nil {
@@ -69,11 +71,11 @@ func (b *Bus) stopBelow(ctx context.Context, run string) error {
 				continue
 			}
 			if err := b.stopAttempts(ctx, run, f.Key.N, i, whyUnwanted); err != nil && !errors.Is(err, ErrNoRun) {
-				return err
+				errs = append(errs, err)
 			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (b *Bus) writeStop(ctx context.Context, run, why string) (Stop, error) {

@@ -41,6 +41,31 @@ func TestAgentThatNobodyServes(t *testing.T) {
 	}
 }
 
+// TestAgentOfAServerThatIsAway: while the server is away nobody is missed, however long it is, nor right after: those who
+// serve the agent could not say so either.
+func TestAgentOfAServerThatIsAway(t *testing.T) {
+	t.Parallel()
+	srv := newRestartable(t)
+	b := connect(t, srv.at())
+	b.LookFor(looked)
+	b.Catalog()
+	bustest.Eventually(t, "the agent is missed", func() bool { return b.Unserved("a") })
+	srv.restart(func() {
+		bustest.Eventually(t, "the server is missed", func() bool { return !b.Connected() })
+		over := time.NewTimer(2 * looked)
+		defer over.Stop()
+		<-over.C
+		if b.Unserved("a") {
+			t.Error("missed while the server is away")
+		}
+	})
+	bustest.Eventually(t, "the server is back", b.Connected)
+	if b.Unserved("a") {
+		t.Error("missed right after the server was back")
+	}
+	bustest.Eventually(t, "the agent is missed again", func() bool { return b.Unserved("a") })
+}
+
 func agents(ids ...string) (tools []schema.Tool) {
 	for _, id := range ids {
 		tools = append(tools, schema.AgentTool(schema.AgentSpec{ID: id}))

@@ -65,8 +65,8 @@ func LimitedQueue(queue, tool string) string {
 	return string(name[:min(len(name), maxQueue-len(mark))]) + mark
 }
 
-// limitedFrom tells whether queue is the LimitedQueue of a tool of another queue.
-func limitedFrom(of, queue, tool string) bool {
+// LimitedFrom tells whether queue is the LimitedQueue of a tool of another queue, which agents have none of.
+func LimitedFrom(of, queue, tool string) bool {
 	return of != QueueAgents && strings.HasPrefix(queue, of[:min(len(of), maxQueue-9)]) && queue == LimitedQueue(of, tool)
 }
 

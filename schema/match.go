@@ -9,7 +9,7 @@ import "strings"
 // tools does not mean other agents.
 func MatchTool(pattern, queue, name string) bool {
 	of, rest, ok := strings.Cut(pattern, "/")
-	ok = ok && (of == queue || limitedFrom(of, queue, name))
+	ok = ok && (of == queue || LimitedFrom(of, queue, name))
 	if queue == QueueAgents && !ok {
 		return false
 	}
