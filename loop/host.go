@@ -29,7 +29,7 @@ const maxUnserved = 10
 const (
 	busyDelay   = 2 * time.Second
 	cannotDelay = 5 * time.Second        // at most; others may serve what this process does not, so
-	cannotFirst = 100 * time.Millisecond // it begins with this, and doubles
+	cannotFirst = 100 * time.Millisecond // it begins with this, and grows by it
 )
 
 // HostConfig is what a Host is made of. All but Guards and what Config fills in are required.
@@ -92,9 +92,11 @@ func (r *Run) became(taken schema.Taken, err error) schema.Taken {
 	return schema.Taken{Act: schema.TakenBusy, After: busyDelay, Reason: err.Error()}
 }
 
-// cannotAfter varies: messages that come again at one pace would be dealt out in one order, each to the same process for ever.
+// cannotAfter is how long a message stays away from a process that cannot work on its run. It grows slowly, since the
+// server may deal the message out to the same process several times, and varies: messages that come again at one pace
+// would be dealt out in one order, each to the same process for ever.
 func cannotAfter(delivery uint64) time.Duration {
-	d := min(cannotDelay, cannotFirst<<min(max(delivery, 1)-1, 10))
+	d := min(cannotDelay, cannotFirst*time.Duration(min(max(delivery, 1), 1<<10)))
 	return d - rand.N(d/2)
 }
 
