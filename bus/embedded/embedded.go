@@ -125,16 +125,22 @@ func (s *Server) Options() []nats.Option {
 // Stop ends the server and removes a temporary directory. It is safe to call twice.
 func (s *Server) Stop() {
 	s.once.Do(func() {
+		s.hide()
 		s.srv.Shutdown()
 		s.srv.WaitForShutdown()
 		s.clean()
 	})
 }
 
-func (s *Server) clean() {
+// hide takes back where the server is, while nobody else has the lock and before the server ends: who reads it would go to
+// one that does not answer any more.
+func (s *Server) hide() {
 	if s.address != "" {
-		_ = os.Remove(s.address) // while nobody else has the lock; one that stays behind says nothing
+		_ = os.Remove(s.address) // one that stays behind says nothing once the lock is free
 	}
+}
+
+func (s *Server) clean() {
 	if s.lock != nil {
 		_ = s.lock.Close() // nothing was written to it
 	}

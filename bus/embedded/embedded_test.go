@@ -31,6 +31,22 @@ func TestOneServerADirectory(t *testing.T) {
 	again.Stop()
 }
 
+// TestStartWhileAnotherEnds: a directory that somebody has for a moment more, as a server that is ending, is waited for.
+func TestStartWhileAnotherEnds(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	held, err := lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(200*time.Millisecond, func() { held.Close() }) // what it takes to end is the test's input
+	s, err := Start(Config{Dir: dir, Silent: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stop()
+}
+
 func TestADirectoryThatCannotBe(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")

@@ -7,10 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // lockName is the file beside JetStream's own that is locked while a server uses them.
 const lockName = "jetcrew.lock"
+
+// lockWithin bounds the wait for a directory that somebody has and that no server says it runs on: one is just ending, or
+// somebody looks whether one is there.
+const lockWithin = 5 * time.Second
 
 // lock makes dir exist and takes it for one server: two that write the same files lose what each other wrote, and
 // neither notices.
@@ -22,7 +27,12 @@ func lock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch mine, err := tryLock(f); {
+	mine, err := tryLock(f)
+	for late := time.Now().Add(lockWithin); err == nil && !mine && !addressed(dir) && time.Now().Before(late); {
+		time.Sleep(50 * time.Millisecond) // nothing tells when a lock is free
+		mine, err = tryLock(f)
+	}
+	switch {
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
 	case !mine:
@@ -33,6 +43,12 @@ func lock(dir string) (*os.File, error) {
 
 // addressName is the file that says where the server of the directory is while it runs.
 const addressName = "jetcrew.url"
+
+// addressed tells whether a server says that it runs on dir.
+func addressed(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, addressName))
+	return err == nil
+}
 
 // Address returns the address of the server that runs on dir, for other processes of its user; empty: none does, or
 // it does not listen.
