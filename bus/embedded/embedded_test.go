@@ -39,7 +39,7 @@ func TestStartWhileAnotherEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(200*time.Millisecond, func() { held.Close() }) // what it takes to end is the test's input
+	time.AfterFunc(200*time.Millisecond, func() { _ = held.Close() }) // what it takes to end is the test's input
 	s, err := Start(Config{Dir: dir, Silent: true})
 	if err != nil {
 		t.Fatal(err)
