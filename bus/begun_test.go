@@ -59,13 +59,13 @@ func TestD15ResultWhileAsking(t *testing.T) {
 }
 
 // TestStoppedLongAfterItBegan: the worker of a call that an earlier owner published is lost, and the call's message has
-// expired. Who stops the run then knows from begin that nobody can be at work on the call any more, and waits for nothing.
+// expired. Who stops the run then knows from begin when nobody can be at work on the call any more, and waits no longer.
 func TestStoppedLongAfterItBegan(t *testing.T) {
 	t.Parallel()
 	srv := server(t)
 	f, b := stranger(t, srv), connect(t, srv)
-	begun := time.Now().Add(-time.Hour).UnixMilli()
-	f.store("jc.run.r.begin.1.0.test", fmt.Appendf(nil, `{"v":1,"instance":"ghost","delivery":1,"seq":1,"deadline_ms":%d}`, begun), once, "0")
+	soonOver := time.Now().Add(time.Second).UnixMilli()
+	f.store("jc.run.r.begin.1.0.test", fmt.Appendf(nil, `{"v":1,"instance":"ghost","delivery":1,"seq":1,"deadline_ms":%d}`, soonOver), once, "0")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	done := make(chan schema.Result, 1)

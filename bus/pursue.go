@@ -196,14 +196,15 @@ func (o *owner) write(notStarted bool) (ownerEvent, error) {
 }
 
 // heedBegin brings the deadline of a call that has begun forward to the one that its worker knows: an earlier owner may
-// have published it, a long time ago. What cannot be read changes nothing.
+// have published it, a long time ago. What cannot be read changes nothing, nor does a deadline before begin itself, which
+// is no worker's.
 func (o *owner) heedBegin(ctx context.Context) {
 	if o.state.child {
 		return
 	}
 	m, err := o.bus.lookFact(ctx, o.call.Run, o.call.StartKey(o.queue))
 	var b schema.Begin
-	if err != nil || m == nil || schema.Decode(m.Data, &b) != nil || b.DeadlineMS <= 0 {
+	if err != nil || m == nil || schema.Decode(m.Data, &b) != nil || b.DeadlineMS < m.Time.UnixMilli() {
 		return
 	}
 	if end := time.UnixMilli(b.DeadlineMS).Add(-time.Duration(o.bus.clock.offset.Load())); end.Before(o.deadline) {
