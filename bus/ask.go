@@ -40,7 +40,7 @@ func (d *delivery) ask(ctx context.Context, b *schema.Begin) {
 	for ctx.Err() == nil {
 		switch running, err := d.askOnce(ctx, b); {
 		case err != nil:
-			if !d.bus.nc.IsConnected() || d.bus.brokenSince(silent) {
+			if !d.bus.unbrokenSince(silent) {
 				silent = time.Now() // silence counts only on a healthy connection
 			}
 		case running:

@@ -69,9 +69,10 @@ type Bus struct {
 		once sync.Once
 		*Catalog
 	}
-	strays atomic.Int64 // results of unknown calls
-	broken atomic.Int64 // when the connection was last lost, Unix nanoseconds; 0: never
-	healed atomic.Int64 // when it was last there again, Unix nanoseconds; 0: never
+	strays atomic.Int64  // results of unknown calls
+	broken atomic.Int64  // when the connection was last lost, Unix nanoseconds; 0: never
+	healed atomic.Int64  // when it was last there again, Unix nanoseconds; 0: never
+	breaks atomic.Uint64 // that broken and healed tell of
 
 	contact contact
 	room    room
@@ -162,7 +163,7 @@ func (b *Bus) options() []nats.Option {
 		nats.MaxPingsOutstanding(2),
 		// A publish into a cut connection must fail, not wait in a buffer and look as if it had succeeded.
 		nats.ReconnectBufSize(-1),
-		nats.ReconnectHandler(func(*nats.Conn) { b.reconnected() }),
+		nats.ReconnectHandler(b.reconnected),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.broken.Store(time.Now().UnixNano())
 			if err != nil {
@@ -180,8 +181,9 @@ func (b *Bus) options() []nats.Option {
 }
 
 // reconnected goes on after a break: answers that were under way will not come any more, live messages were missed.
-func (b *Bus) reconnected() {
+func (b *Bus) reconnected(nc *nats.Conn) {
 	b.healed.Store(time.Now().UnixNano())
+	b.breaks.Store(nc.Stats().Reconnects)
 	b.log.Info("bus reconnected")
 	b.giveUpAcks(time.Now())
 	b.contact.silent.Store(0)
@@ -189,13 +191,16 @@ func (b *Bus) reconnected() {
 	b.poke()
 }
 
-// brokenSince tells whether the connection was lost at or after t.
-func (b *Bus) brokenSince(t time.Time) bool { return b.broken.Load() >= t.UnixNano() }
+// unbrokenSince tells whether the connection is there and was not lost at or after t. It is there again a moment before
+// reconnected is told so.
+func (b *Bus) unbrokenSince(t time.Time) bool {
+	return b.nc.IsConnected() && b.nc.Stats().Reconnects == b.breaks.Load() && b.broken.Load() < t.UnixNano()
+}
 
 // healthySince tells whether the connection was there all the while since t: one that was lost before may have been away
 // for long.
 func (b *Bus) healthySince(t time.Time) bool {
-	return b.nc.IsConnected() && !b.brokenSince(t) && b.healed.Load() < t.UnixNano()
+	return b.unbrokenSince(t) && b.healed.Load() < t.UnixNano()
 }
 
 func (b *Bus) poke() {

@@ -40,7 +40,7 @@ func (c *contact) late(now time.Time) bool {
 
 // unanswered notes a publish that no stream has answered, though the connection looks healthy.
 func (b *Bus) unanswered(sent time.Time) {
-	if b.nc.IsConnected() && !b.brokenSince(sent) {
+	if b.unbrokenSince(sent) {
 		b.contact.unanswered(sent)
 	}
 }

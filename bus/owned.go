@@ -101,7 +101,7 @@ func (b *Bus) ownerAlive(ctx context.Context, run string, own *schema.Ctl) (bool
 		switch {
 		case err == nil:
 			return running, nil
-		case !b.nc.IsConnected() || b.brokenSince(silent):
+		case !b.unbrokenSince(silent):
 			silent, deaf = time.Now(), time.Now()
 		case !errors.Is(err, nats.ErrNoResponders):
 			deaf = time.Now()

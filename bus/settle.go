@@ -199,7 +199,7 @@ func (d *delivery) nak(delay time.Duration) {
 // held tells whether there was contact to the server all the time. After a break the message may be somebody else's by
 // now: a nak would deliver it once more, a termination would take it away from who works on it. A result and an
 // acknowledgement do no harm.
-func (d *delivery) held() bool { return d.bus.nc.IsConnected() && !d.bus.brokenSince(d.received) }
+func (d *delivery) held() bool { return d.bus.unbrokenSince(d.received) }
 
 func (d *delivery) ack() { d.bus.ackSoon(d.msg.Reply) }
 
