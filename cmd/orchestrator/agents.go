@@ -126,11 +126,11 @@ type desk struct {
 // the file or the environment is found before a process is started.
 func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 	d := &desk{}
-	model, err := f.load(d)
+	model, err := f.load(app, d)
 	if err != nil {
 		return nil, cli.Usagef("%w", err)
 	}
-	also, err := hire(f.Also)
+	also, err := hire(app, f.Also)
 	if err != nil {
 		return nil, cli.Usagef("--also: %w", err)
 	}
@@ -166,14 +166,14 @@ func (f *agentFlags) open(ctx context.Context, app *cli.App) (*desk, error) {
 
 // load reads the environment file and the agent file and makes the model client. The agent of a run that is resumed is
 // found later.
-func (f *agentFlags) load(d *desk) (model loop.Model, err error) {
+func (f *agentFlags) load(app *cli.App, d *desk) (model loop.Model, err error) {
 	if err = f.loadEnv(); err != nil {
 		return nil, err
 	}
 	if f.Resume != "" {
 		return nil, f.checkResume()
 	}
-	if d.spec, err = loadAgent(f.File); err != nil {
+	if d.spec, err = loadAgent(app, f.File); err != nil {
 		return nil, err
 	}
 	if _, err := govern(d.spec); err != nil {
@@ -191,12 +191,19 @@ func (f *placeFlags) loadEnv() error {
 	return err
 }
 
-func loadAgent(file string) (schema.AgentSpec, error) {
-	spec, err := agentfile.Load(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w; the command init writes one", err)
+// loadAgent reads an agent file. What `check` would warn about is logged.
+func loadAgent(app *cli.App, file string) (schema.AgentSpec, error) {
+	f, err := agentfile.Open(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return schema.AgentSpec{}, fmt.Errorf("%w; the command init writes one", err)
+	case err != nil:
+		return schema.AgentSpec{}, err
 	}
-	return spec, err
+	for _, w := range f.Warnings {
+		app.Log.Warn(w.Message, "file", shownPath(file), "line", w.Line, "column", w.Column)
+	}
+	return f.Agent, nil
 }
 
 // employ makes the agent once its tools are there.

@@ -80,6 +80,14 @@ func TestRunWithARecordedModel(t *testing.T) {
 	}
 }
 
+// TestRunWarnsOfItsFile: what check would warn about keeps no run from starting, and is said all the same.
+func TestRunWarnsOfItsFile(t *testing.T) {
+	t.Parallel()
+	r := newOffice(t, "replay/RECORDING#task", "tools: [{ref: read_file, approval: ask}, list_files, watch_files, bash]").run(t, "run", "--quiet", "x")
+	wantCode(t, r, 0)
+	wantInOrder(t, r.Stderr, "WARN", "approval ask", "file=agent.yaml line=4 column=36")
+}
+
 func TestRunQuietPrintsTheAnswerOnly(t *testing.T) {
 	t.Parallel()
 	c := newOffice(t, "replay/RECORDING#task").command("run", "--quiet", "-")

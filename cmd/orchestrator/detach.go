@@ -48,7 +48,7 @@ func (c *RunCmd) detach(ctx context.Context, app *cli.App, task string) error {
 	}
 	agent := c.Agent
 	if agent == "" {
-		spec, err := loadAgent(c.File)
+		spec, err := loadAgent(app, c.File)
 		if err != nil {
 			return cli.Usagef("%w", err)
 		}

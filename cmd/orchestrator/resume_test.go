@@ -8,6 +8,7 @@ import (
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/bus/bustest"
 	"github.com/jetcrew/jetcrew/bus/bustest/harness"
+	"github.com/jetcrew/jetcrew/loop/agentfile"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -99,7 +100,7 @@ func TestResumeOfLittle(t *testing.T) {
 	}
 	t.Cleanup(b.Close)
 	o := newOffice(t, "replay/RECORDING#task", "tools: []")
-	spec, err := loadAgent(filepath.Join(o.dir, "agent.yaml"))
+	spec, err := agentfile.Load(filepath.Join(o.dir, "agent.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

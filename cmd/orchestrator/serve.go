@@ -42,7 +42,7 @@ func (c *ServeCmd) Validate() error {
 
 // Run works on runs until ctx ends, then hands back those that are not finished. An error says that some were left.
 func (c *ServeCmd) Run(ctx context.Context, app *cli.App) error {
-	s, err := c.hire()
+	s, err := c.hire(app)
 	if err != nil {
 		return cli.Usagef("serve: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/cmd/internal/cli"
 	"github.com/jetcrew/jetcrew/loop"
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -24,20 +25,20 @@ type member struct {
 }
 
 // hire reads the environment file and the agent files. What is wrong with them is found before anything is started.
-func (c *ServeCmd) hire() (*staff, error) {
+func (c *ServeCmd) hire(app *cli.App) (*staff, error) {
 	if err := c.loadEnv(); err != nil {
 		return nil, err
 	}
-	return hire(c.File)
+	return hire(app, c.File)
 }
 
 // hire reads agent files.
-func hire(files []string) (*staff, error) {
+func hire(app *cli.App, files []string) (*staff, error) {
 	s := &staff{}
 	for _, file := range files {
 		m := member{file: file}
 		var err error
-		if m.spec, err = loadAgent(file); err != nil {
+		if m.spec, err = loadAgent(app, file); err != nil {
 			return nil, err
 		}
 		if _, err := govern(m.spec); err != nil {

@@ -31,6 +31,8 @@ func compile(t failer, g *schema.Governance) *rules.Rules {
 var (
 	_ loop.Guard      = (*rules.Rules)(nil)
 	_ loop.Authorizer = (*rules.Rules)(nil)
+	_ loop.Guard      = (*rules.Step)(nil)
+	_ loop.Authorizer = (*rules.Step)(nil)
 )
 
 // decide returns what r decides about a call of tool with args.

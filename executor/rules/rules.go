@@ -2,7 +2,6 @@ package rules
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"unicode"
@@ -39,52 +38,6 @@ func Compile(g *schema.Governance) (*Rules, error) {
 		return nil, c.problems
 	}
 	return r, nil
-}
-
-// Decide says what is to become of a call: the filters, then the policy, then those of the agents above; where it may run, perhaps after a person was
-// asked, the values of its tool's setting are bound. The context holds the schema.Scene of the run.
-func (r *Rules) Decide(ctx context.Context, c *schema.TurnCall) schema.Decision {
-	return r.decide(ctx, c, true)
-}
-
-// Authorize is Decide without binding, for a call that a person has approved or edited: filters see edited arguments too, and
-// a call that they let through once they let through again. Decision.Rule of an ActionAsk names every rule that asks, so
-// that one which did not ask before stands out. It changes nothing.
-func (r *Rules) Authorize(ctx context.Context, c *schema.TurnCall) schema.Decision {
-	return r.decide(ctx, c, false)
-}
-
-// Settle leaves results as they are.
-func (r *Rules) Settle(context.Context, *schema.TurnCall, *schema.Result) (view string, changed bool) {
-	return "", false
-}
-
-func (r *Rules) decide(ctx context.Context, c *schema.TurnCall, binds bool) schema.Decision {
-	scene := schema.SceneOf(ctx)
-	s := newSubject(c, &scene, cmp.Or(r.environment, scene.Environment))
-	if d := r.filter(&s); d.Action != "" {
-		return d
-	}
-	set := r.setting(&s)
-	d := r.policy.decide(&s, set)
-	for i := range r.above {
-		if d.Ends() {
-			break
-		}
-		d = d.And(r.above[i].decide(c, &scene))
-	}
-	if set == nil || set.binding == nil || d.Action == schema.ActionDeny {
-		return d
-	}
-	if bad := set.binding.check(c); bad.Action != "" {
-		return bad
-	}
-	if binds {
-		if bad := set.binding.bind(c, &scene); bad.Action != "" {
-			return bad
-		}
-	}
-	return d
 }
 
 // setting returns the first setting that names the tool, nil when there is none.
