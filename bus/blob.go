@@ -139,7 +139,7 @@ func (b *Bus) putChunks(ctx context.Context, o object, info *jetstream.ObjectInf
 	}
 }
 
-// putInfo makes the chunks an object. Where there is one already, they are taken back.
+// putInfo makes the chunks an object. Where there is one already, or somebody else is just making it, they are taken back.
 func (b *Bus) putInfo(ctx context.Context, o object, info *jetstream.ObjectInfo) error {
 	data, err := json.Marshal(info)
 	if err != nil {
@@ -147,8 +147,13 @@ func (b *Bus) putInfo(ctx context.Context, o object, info *jetstream.ObjectInfo)
 	}
 	h := nats.Header{headerRollup: {"sub"}, headerExpectSeq: zeroSeq}
 	_, err = b.publish(&nats.Msg{Subject: o.infoSubject(), Header: h, Data: data})
-	if apiCode(err) == codeWrongLastSequence {
-		return b.purgeSubject(ctx, o.stream(), o.chunkSubject(info.NUID))
+	code := apiCode(err)
+	if code == 0 { // it is written, or nothing is known
+		return err
+	}
+	purged := b.purgeSubject(ctx, o.stream(), o.chunkSubject(info.NUID))
+	if code == codeWrongLastSequence {
+		return purged
 	}
 	return err
 }
