@@ -68,7 +68,7 @@ bench-once: ## run each benchmark once, to see that it works
 bench: ## measure beside the raw exchange, and write bench/results/
 	@mkdir -p bench/results
 	go run ./bench run --out bench/results/calls.md
-	go run ./bench run --replicas 3 --rounds 5 --calls 500 --turns 50 --flood 10000 --out bench/results/r3.md
+	go run ./bench run --replicas 3 --rounds 5 --calls 500 --turns 50 --out bench/results/r3.md
 	go run ./bench memory --out bench/results/memory.md
 	go run ./bench recover --out bench/results/recover.md
 	go run ./bench stop --out bench/results/stop.md

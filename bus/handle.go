@@ -26,6 +26,7 @@ type delivery struct {
 	cancel   context.CancelCauseFunc
 	runOnce  bool
 	attempts int
+	freed    bool                        // it holds no slot any more
 	ref      *schema.Blob                // what the message refers to; nil: it holds the call itself
 	kept     atomic.Pointer[schema.Blob] // the whole output, when the tool had it stored
 }
@@ -79,11 +80,15 @@ func (s *service) handle(m *nats.Msg) {
 	}
 }
 
-// release ends the work on d: the call leaves the table, its slot is free.
+// release ends the work on d: the call leaves the table, its slot is free if it was not before.
 func (d *delivery) release() {
 	d.cancel(nil)
 	if d.entry.held {
 		d.bus.table.remove(d.entry)
+	}
+	if d.freed {
+		d.left()
+		return
 	}
 	d.done()
 }

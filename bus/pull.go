@@ -24,6 +24,7 @@ type demand struct {
 	slots   int
 	lost    int // slots that handlers hold which were given up
 	running int // messages being worked on
+	leaving int // messages whose results are on their way to the stream: they hold no slot, up to as many as there are slots
 	asked   int // messages that the server still owes
 }
 
@@ -31,7 +32,7 @@ type demand struct {
 // but a worker never waits without a request.
 func (d *demand) want() int {
 	free := d.slots - d.lost - d.running - d.asked
-	if free <= 0 || d.asked > 0 && free < max(1, d.slots/4) {
+	if free <= 0 || d.leaving >= d.slots || d.asked > 0 && free < max(1, d.slots/4) {
 		return 0
 	}
 	return free

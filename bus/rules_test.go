@@ -108,7 +108,7 @@ func TestAdmission(t *testing.T) {
 }
 
 // TestB01Demand drives the arithmetic with any order of deliveries, ends and expiries: what runs plus what may still
-// come never exceeds the slots, and an idle worker always has a request out.
+// come never exceeds the slots, what leaves is bounded too, and an idle worker always has a request out.
 func TestB01Demand(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -118,16 +118,24 @@ func TestB01Demand(t *testing.T) {
 			if d.running+d.asked > d.slots {
 				t.Fatalf("%+v: more than the slots", d)
 			}
-			if d.asked == 0 && d.running < d.slots {
+			if d.asked == 0 && d.running < d.slots && d.leaving < d.slots {
 				t.Fatalf("%+v: free slots and no request", d)
 			}
-			switch op := rapid.IntRange(0, 2).Draw(t, "op"); {
+			if d.running+d.asked+d.leaving >= 3*d.slots {
+				t.Fatalf("%+v: more than it can hold", d)
+			}
+			switch op := rapid.IntRange(0, 4).Draw(t, "op"); {
 			case op == 0 && d.asked > 0:
 				d.delivered()
 			case op == 1 && d.running > 0:
 				d.finished()
 			case op == 2:
 				d.expired(rapid.IntRange(0, d.asked).Draw(t, "expired"))
+			case op == 3 && d.running > 0:
+				d.finished()
+				d.leaving++
+			case op == 4 && d.leaving > 0:
+				d.leaving--
 			}
 		}
 	})

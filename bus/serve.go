@@ -100,7 +100,9 @@ type service struct {
 	puller   *puller
 	jobs     chan *nats.Msg // to handlers that have nothing to do
 	retire   func()         // ends these
-	finished chan struct{}  // one for each message that is done with
+	finished chan struct{}  // one for each slot that is free again
+	leaving  atomic.Int64   // messages whose results are on their way to the stream
+	fewer    chan struct{}  // these are fewer than the slots again
 	handlers conc.WaitGroup
 	open     sync.WaitGroup // messages that are not done with: a handler leaves the last word to the stream
 
@@ -115,6 +117,7 @@ func newService(b *Bus, w Worker) *service {
 	s.jobs = make(chan *nats.Msg)
 	s.retire = sync.OnceFunc(func() { close(s.jobs) })
 	s.finished = make(chan struct{}, w.Slots+cap(s.puller.msgs))
+	s.fewer = make(chan struct{}, 1)
 	s.work, s.cancel = context.WithCancelCause(b.life)
 	return s
 }
@@ -146,6 +149,7 @@ func (s *service) run(ctx context.Context) error {
 		if loses {
 			p.demand.lost = int(tools.Abandoned())
 		}
+		p.demand.leaving = int(s.leaving.Load())
 		if err := p.pull(); err != nil {
 			return err
 		}
@@ -159,6 +163,7 @@ func (s *service) run(ctx context.Context) error {
 			s.got(m)
 		case <-s.finished:
 			p.demand.finished()
+		case <-s.fewer:
 		case <-changed:
 			s.know(s.worker.Tools.Tools())
 			s.renew(s.worker.Tools.Tools())
@@ -190,9 +195,26 @@ func (s *service) handler(m *nats.Msg) {
 	}
 }
 
-// done ends the work on one message.
+// done ends the work on one message that holds a slot.
 func (s *service) done() {
 	s.finished <- struct{}{}
+	s.open.Done()
+}
+
+// leave frees the slot of a message whose result is about to be sent.
+func (s *service) leave() {
+	s.leaving.Add(1)
+	s.finished <- struct{}{}
+}
+
+// left ends the work on one message that holds no slot any more.
+func (s *service) left() {
+	if s.leaving.Add(-1) == int64(s.worker.Slots)-1 {
+		select {
+		case s.fewer <- struct{}{}:
+		default:
+		}
+	}
 	s.open.Done()
 }
 

@@ -18,8 +18,8 @@ func (d *delivery) finish(r schema.Result) {
 	d.settled(d.record(r, ""))
 }
 
-// finishAsync is finish for the usual way of a call: nobody waits for the stream to say that it has the result, and
-// who hears it releases d. It returns false when there is nothing to wait for.
+// finishAsync is finish for the usual way of a call: nobody waits for the stream to say that it has the result, which
+// takes a while on several servers; the slot is free, and who hears it releases d. It returns false when there is nothing to wait for.
 func (d *delivery) finishAsync(ctx context.Context, r schema.Result) (later bool) {
 	data, err := d.sign(r)
 	if err != nil {
@@ -34,6 +34,8 @@ func (d *delivery) finishAsync(ctx context.Context, r schema.Result) (later bool
 	})
 	defer span.End()
 	tracing.Inject(ctx, m.Header)
+	d.freed = true
+	d.leave()
 	err = d.bus.publishAsync(m, func(_ uint64, err error) {
 		if err == nil {
 			d.ack()
