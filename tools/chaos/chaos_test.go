@@ -55,6 +55,7 @@ func TestChaos(t *testing.T) {
 	v := &verdict{TB: t, bus: b, fleet: f, seed: seed, runs: <-runs, ends: map[string]uint64{}}
 	v.wait()
 	v.all()
+	f.end()
 	f.report()
 	if t.Failed() {
 		f.logs()

@@ -3,8 +3,10 @@ package chaos
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ type fleet struct {
 	hosts   []*harness.Kept
 	links   []link // one for each process, in the order workers, hosts
 	ledger  string
+	leaks   string
 }
 
 // link is the ways of one process to the servers, one for each.
@@ -42,9 +45,11 @@ func swallow(p *bustest.Proxy) { p.Set(bustest.Fault{DropUp: true, DropDown: tru
 func newFleet(t testing.TB, servers, workers, hosts int) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: t.TempDir()}
-	f.ledger = filepath.Join(f.dir, "ledger")
-	if err := os.WriteFile(f.ledger, nil, 0o644); err != nil {
-		t.Fatal(err)
+	f.ledger, f.leaks = filepath.Join(f.dir, "ledger"), filepath.Join(f.dir, "leaks")
+	for _, file := range []string{f.ledger, f.leaks} {
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	f.servers = harness.StartServers(t, servers)
 	for range workers {
@@ -75,5 +80,15 @@ func (f *fleet) start(role string, env ...string) *harness.Kept {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return harness.Keep(f.t, harness.Command{Program: self, Dir: f.dir, Env: append(env, envRole+"="+role)})
+	return harness.Keep(f.t, harness.Command{Program: self, Dir: f.dir, Env: append(env, envRole+"="+role, envLeaks+"="+f.leaks)})
+}
+
+// end has everybody but the servers end, and checks that no process that ended by itself or was asked to, now or before, had goroutines left.
+func (f *fleet) end() {
+	for _, p := range slices.Concat(f.workers, f.hosts) {
+		p.Stop(syscall.SIGTERM)
+	}
+	if leaks, err := os.ReadFile(f.leaks); err != nil || len(leaks) > 0 {
+		f.t.Errorf("goroutines are left: %s, %v", leaks, err)
+	}
 }

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/jetcrew/jetcrew/bus"
 	"github.com/jetcrew/jetcrew/executor"
@@ -26,6 +29,7 @@ const (
 	envURL      = "CHAOS_URL"      // of the servers
 	envReplicas = "CHAOS_REPLICAS" // of the streams
 	envLedger   = "CHAOS_LEDGER"   // of the workers
+	envLeaks    = "CHAOS_LEAKS"    // file of who ends with goroutines left
 	agent       = "chaos"
 	queue       = "mixed"
 )
@@ -37,11 +41,26 @@ func TestMain(m *testing.M) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	if err := play(ctx, role); err != nil {
+	err := play(ctx, role)
+	stop()
+	if err = errors.Join(err, noteLeaks(role)); err != nil {
 		slog.Error("role ended", "role", role, "error", err)
-		stop()
 		os.Exit(1)
 	}
+}
+
+// noteLeaks writes down which goroutines are left in a process that ends. Handlers that are deaf sleep on.
+func noteLeaks(role string) error {
+	leaks := goleak.Find(goleak.IgnoreTopFunction("time.Sleep"))
+	if leaks == nil {
+		return nil
+	}
+	file, err := os.OpenFile(os.Getenv(envLeaks), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, "%s: %v\n", role, leaks)
+	return errors.Join(err, file.Close())
 }
 
 func play(ctx context.Context, role string) error {
