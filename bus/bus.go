@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,7 @@ import (
 // Config says how to reach the bus. The zero Config connects to nats://127.0.0.1:4222.
 type Config struct {
 	URL      string        // default nats://127.0.0.1:4222; several, separated by commas, for a cluster
-	Options  []nats.Option // further options of the connection, such as credentials or an in-process server
+	Options  []nats.Option // further options of the connection, such as credentials or an in-process server; its handlers are the bus's own
 	Prefix   string        // default DefaultPrefix
 	Instance string        // id of this process start; default a fresh one
 	Replicas int           // of streams that this process creates; default 1
@@ -154,13 +155,15 @@ func (b *Bus) setUp(ctx context.Context) (err error) {
 }
 
 func (b *Bus) options() []nats.Option {
-	opts := []nats.Option{
+	defaults := []nats.Option{
 		nats.Name("jetcrew " + b.cfg.Instance),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
 		nats.PingInterval(10 * time.Second),
 		nats.MaxPingsOutstanding(2),
+	}
+	own := []nats.Option{
 		// A publish into a cut connection must fail, not wait in a buffer and look as if it had succeeded.
 		nats.ReconnectBufSize(-1),
 		nats.ReconnectHandler(b.reconnected),
@@ -177,7 +180,7 @@ func (b *Bus) options() []nats.Option {
 			}
 		}),
 	}
-	return append(opts, b.cfg.Options...)
+	return slices.Concat(defaults, b.cfg.Options, own)
 }
 
 // reconnected goes on after a break: answers that were under way will not come any more, live messages were missed.
