@@ -71,9 +71,8 @@ type Bus struct {
 		*Catalog
 	}
 	strays atomic.Int64  // results of unknown calls
-	broken atomic.Int64  // when the connection was last lost, Unix nanoseconds; 0: never
-	healed atomic.Int64  // when it was last there again, Unix nanoseconds; 0: never
-	breaks atomic.Uint64 // that broken and healed tell of
+	broken atomic.Int64  // when the connection was last lost, or known to be there again, Unix nanoseconds; 0: never
+	breaks atomic.Uint64 // reconnections that this process has heard of
 
 	contact contact
 	room    room
@@ -185,8 +184,9 @@ func (b *Bus) options() []nats.Option {
 
 // reconnected goes on after a break: answers that were under way will not come any more, live messages were missed.
 func (b *Bus) reconnected(nc *nats.Conn) {
-	b.healed.Store(time.Now().UnixNano())
-	b.breaks.Store(nc.Stats().Reconnects)
+	breaks := nc.Stats().Reconnects // before the time, which is behind all of them
+	b.broken.Store(time.Now().UnixNano())
+	b.breaks.Store(breaks)
 	b.log.Info("bus reconnected")
 	b.giveUpAcks(time.Now())
 	b.contact.silent.Store(0)
@@ -194,16 +194,10 @@ func (b *Bus) reconnected(nc *nats.Conn) {
 	b.poke()
 }
 
-// unbrokenSince tells whether the connection is there and was not lost at or after t. It is there again a moment before
-// reconnected is told so.
+// unbrokenSince tells whether the connection was there all the while since t. nats.go tells of a break and of its end later
+// than it shows them: until reconnected has heard of every reconnection that the connection counts, nothing is known.
 func (b *Bus) unbrokenSince(t time.Time) bool {
 	return b.nc.IsConnected() && b.nc.Stats().Reconnects == b.breaks.Load() && b.broken.Load() < t.UnixNano()
-}
-
-// healthySince tells whether the connection was there all the while since t: one that was lost before may have been away
-// for long.
-func (b *Bus) healthySince(t time.Time) bool {
-	return b.unbrokenSince(t) && b.healed.Load() < t.UnixNano()
 }
 
 func (b *Bus) poke() {
