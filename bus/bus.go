@@ -187,7 +187,7 @@ func (b *Bus) reconnected(nc *nats.Conn) {
 	breaks := nc.Stats().Reconnects // before the time, which is behind all of them
 	b.broken.Store(time.Now().UnixNano())
 	b.breaks.Store(breaks)
-	b.log.Info("bus reconnected")
+	b.log.Warn("bus reconnected")
 	b.giveUpAcks(time.Now())
 	b.contact.silent.Store(0)
 	b.clock.ask()
