@@ -153,7 +153,12 @@ func (c *checker) answers() {
 // ofCall checks what happened to one call.
 func (c *checker) ofCall(at place, call *call) {
 	if c.open != nil && c.open.Kind == schema.RunCall { // its call is in no turn
-		c.oneResult(at, call, call.runs[0].key.Queue)
+		if call.seq > 0 {
+			c.add(schema.TurnKey(at.turn), "a call outside any run has no turns")
+		}
+		if len(call.runs) > 0 {
+			c.oneResult(at, call, call.runs[0].key.Queue)
+		}
 		return
 	}
 	if call.seq == 0 {

@@ -159,3 +159,18 @@ func TestCheckACall(t *testing.T) {
 		t.Errorf("problems: %v", p)
 	}
 }
+
+// TestCheckACallWithTurns: whoever writes a turn into the run of a call outside any run cannot end the check.
+func TestCheckACallWithTurns(t *testing.T) {
+	t.Parallel()
+	list := []written{
+		{schema.OpenKey(), &schema.Open{Kind: schema.RunCall}},
+		{schema.TurnKey(1), &schema.Turn{N: 1, Calls: calls()}},
+		{schema.ResultKey(1, 0, "files"), &schema.Result{Run: run, Turn: 1, OK: true, StartedMS: 1}},
+		{schema.CloseKey(), &schema.Close{State: "done", Calls: 1}},
+	}
+	trail, _ := apply(stored(t, list))
+	if p := trail.Check(); !has(p, "turn.1 (2): a call outside any run has no turns") {
+		t.Errorf("problems: %v", p)
+	}
+}
