@@ -337,3 +337,23 @@ func TestDenyBeatsAsk(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A start that the worker of another queue writes says nothing about the call: what was approved is authorised as ever.
+func TestStartOnAnotherQueueFreesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := asking("count")
+		h.take(t, starter("r", `{"task":"go"}`))
+		if _, err := h.bus.Append(t.Context(), "r", schema.BeginKey(1, 0, "elsewhere"), &schema.Begin{Instance: "w", Seq: 1}, schema.Key{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := verdict(t, h.bus, "r", 0, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		h.cfg.Guards = []loop.Guard{careful{tool: "count", now: schema.Decision{Action: schema.ActionDeny, Text: "closed"}}}
+		h.take(t, wake("r"))
+		if diff := cmp.Diff([]string{"DENIED: closed"}, h.outputs(t, "r")); diff != "" || len(h.ran) > 0 {
+			t.Errorf("ran %v: %s", h.ran, diff)
+		}
+	})
+}
