@@ -359,3 +359,33 @@ func TestSubagentsAreChecked(t *testing.T) {
 		})
 	}
 }
+
+// TestClaimedLineage: which runs stand above a task is what its parent's own facts say, however little the call claims.
+func TestClaimedLineage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := handing(forever, false, schema.Handoff{MaxDepth: -1}, map[string]map[int]*model.Response{"tester": {1: handOver("subagent_anna")}})
+		w.go1(t)
+		spec := w.cfg.Agent
+		spec.ID = "carl"
+		deep := &schema.Open{Kind: schema.RunAgent, Agent: &spec, Principal: somebody(), Depth: schema.MaxDepth}
+		for k := range schema.MaxDepth {
+			deep.Lineage = append(deep.Lineage, fmt.Sprint("above-", k))
+		}
+		if _, err := w.bus.Append(t.Context(), "deep", schema.OpenKey(), deep, schema.Key{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct{ run, tool, want string }{
+			{schema.ChildRun("r", 1, 0, 1), "tester", "at work above this call already"},
+			{"deep", "anna", "agents may call each other 8 deep, not deeper"},
+		} {
+			c := &schema.Call{Run: tt.run, Turn: 1, Tool: tt.tool, Args: `{"task":"help"}`}
+			w.post(schema.RunMessage{Run: c.StartKey(schema.QueueAgents).Run, Call: c})
+			w.live(t)
+			var r schema.Result
+			if !w.bus.Fact(c.Run, c.ResultKey(schema.QueueAgents), &r) || !strings.Contains(r.Output, tt.want) {
+				t.Errorf("%+v, want %q", r, tt.want)
+			}
+		}
+	})
+}
