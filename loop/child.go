@@ -167,7 +167,7 @@ func (c *child) open(o *schema.Open) *schema.Open {
 	if c.parent != nil {
 		o.Agent = o.Agent.Under(c.parent.Agent)
 		scopes := schema.Within(c.parent.Principal.Scopes, o.Principal.Scopes)
-		o.Principal = c.parent.Principal
+		o.Principal = completed(c.parent.Principal, o.Principal) // the open of a call outside any run may name nobody
 		o.Principal.Scopes = scopes
 	}
 	if !c.run.Deadline.IsZero() {

@@ -389,3 +389,28 @@ func TestClaimedLineage(t *testing.T) {
 		}
 	})
 }
+
+// TestAgentCalledOutsideAnyRun: who calls an agent as any other tool, outside any run, may leave it to the call to say on whose
+// behalf: the open of such a call needs to say nothing.
+func TestAgentCalledOutsideAnyRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(forever, false, nil)
+		if _, err := w.bus.Append(t.Context(), "r", schema.OpenKey(), &schema.Open{Kind: schema.RunCall}, schema.Key{}); err != nil {
+			t.Fatal(err)
+		}
+		who := schema.Principal{ID: "ann", Tenant: "acme", Scopes: []string{"tool:*"}}
+		c := &schema.Call{Run: "r", Turn: 1, Tool: "anna", Args: `{"task":"help"}`, Principal: who}
+		w.setUp = func(cfg *loop.HostConfig) { cfg.Principal = schema.Principal{} }
+		w.post(schema.RunMessage{Run: c.StartKey(schema.QueueAgents).Run, Call: c})
+		w.live(t)
+		var r schema.Result
+		if !w.bus.Fact("r", c.ResultKey(schema.QueueAgents), &r) || !r.OK {
+			t.Errorf("result %+v", r)
+		}
+		var o schema.Open
+		if w.bus.Fact(c.StartKey(schema.QueueAgents).Run, schema.OpenKey(), &o); cmp.Diff(who, o.Principal) != "" {
+			t.Errorf("it acts for %+v", o.Principal)
+		}
+	})
+}
