@@ -58,7 +58,7 @@ func (c *checker) readable() {
 	}
 }
 
-// rows looks for facts that are missing: numbers count from 1 without a gap.
+// rows looks for facts that are missing: numbers count from 1 without a gap, up to what other facts name.
 func (c *checker) rows() {
 	if c.known[schema.OpenKey()] == 0 {
 		c.add(schema.OpenKey(), "it is missing")
@@ -82,8 +82,17 @@ func (c *checker) rows() {
 			}
 			next = n + 1
 		}
+		if last := c.named[kind]; last.n >= next {
+			c.add(key(next), "it is missing, though %s names %s", last.by, key(last.n))
+		}
+	}
+	if c.close != nil && c.open != nil && c.open.Kind != schema.RunCall && c.close.State != stopped && len(numbers[schema.KindAnswer]) == 0 {
+		c.add(schema.AnswerKey(1), "it is missing, though the run is closed as %q", name(c.close.State))
 	}
 }
+
+// stopped is the state of a run that was closed without an answer.
+const stopped = "stopped"
 
 // questions compares what people are asked with the calls that the turns hold.
 func (c *checker) questions() {

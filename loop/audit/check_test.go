@@ -64,7 +64,17 @@ func TestCheck(t *testing.T) {
 		change func([]written) []written
 		want   string
 	}{
-		"no open":               {without(schema.OpenKey()), "open: it is missing"},
+		"no open": {without(schema.OpenKey()), "open: it is missing"},
+		"the only say is gone": {func(list []written) []written {
+			list[at(list, schema.TurnKey(1))].p = &schema.Turn{N: 1, Own: 1, Say: 1, Calls: calls()}
+			return without(schema.SayKey(1))(list)
+		}, "say.1: it is missing, though turn.1 names say.1"},
+		"all slots are gone":    {without(schema.CtlKey(1), schema.CtlKey(2)), "ctl.1: it is missing, though turn.1 names ctl.1"},
+		"the last turn is gone": {without(schema.TurnKey(2)), "turn.2: it is missing, though answer.1 names turn.2"},
+		"the only answer is gone": {func(list []written) []written {
+			list[at(list, schema.CloseKey())].p = &schema.Close{State: "done", Turns: 2, Calls: 3}
+			return without(schema.AnswerKey(1))(list)
+		}, `answer.1: it is missing, though the run is closed as "done"`},
 		"a turn is gone":        {without(schema.TurnKey(1)), "turn.1: it is missing, though turn.2 is there"},
 		"calls of no turn":      {without(schema.TurnKey(1)), "result.1.0.files (8): no turn holds call 1.0"},
 		"asked of other bytes":  {instead(askKey, ask(func(a *schema.Ask) { a.Args = schema.Digest([]byte("{}")) })), "ask.1.2.1 (6): the digest of the arguments is"},
