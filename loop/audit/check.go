@@ -35,6 +35,7 @@ func (t *Trail) Check() []Problem {
 	for at, call := range t.calls {
 		c.ofCall(at, call)
 	}
+	c.views()
 	c.end()
 	slices.SortFunc(c.found, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Text, b.Text))
@@ -186,6 +187,21 @@ func (c *checker) ofCall(at place, call *call) {
 		}
 		if why := c.forbidden(at, call, s); why != "" && (s.ran || s.success || s.key.Kind == schema.KindSent) {
 			c.add(s.key, "%s", why)
+		}
+	}
+}
+
+// views looks for those that were there before the call which they are about.
+func (c *checker) views() {
+	for key, seq := range c.known {
+		if key.Kind != schema.KindView {
+			continue
+		}
+		switch call := c.calls[place{key.N, key.I}]; {
+		case call == nil || call.seq == 0:
+			c.add(key, "no turn holds call %d.%d", key.N, key.I)
+		case seq < call.seq:
+			c.add(key, "it is older than the turn that decided about the call")
 		}
 	}
 }

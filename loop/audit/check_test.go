@@ -93,14 +93,16 @@ func TestCheck(t *testing.T) {
 		"asked again and ran": {func(list []written) []written {
 			return slices.Insert(list, at(list, beginKey), written{schema.AskKey(1, 2, 2), ask(func(*schema.Ask) {})})
 		}, "begin.1.2.bank (15): the call ran before"},
-		"ran though denied":   {more(written{schema.BeginKey(1, 1, schema.QueueNone), &schema.Begin{Instance: "w"}}), `the decision about the call was "deny"`},
-		"two results":         {open(elsewhere), "it is one of 2 results of call 1.0"},
-		"on another queue":    {open(elsewhere), `the turn gives the call to the queue "files"`},
-		"no result":           {without(schema.ResultKey(1, 0, "files")), "result.1.0.files: it is missing, though the run is closed"},
-		"ran before its turn": {before(schema.BeginKey(1, 0, "files"), schema.TurnKey(1)), "begin.1.0.files (4): it is older than the turn"},
-		"said after close":    {more(written{schema.SayKey(2), &schema.Say{}}), "say.2 (21): it was written after close"},
-		"a wide gap":          {more(written{schema.SayKey(1<<31 - 1), &schema.Say{}}), "say.2: it is missing, and what follows it up to say.2147483646, though say.2147483647 is there"},
-		"close miscounts":     {instead(schema.CloseKey(), &schema.Close{State: "done", Turns: 3, Calls: 3}), "close (20): it counts 3 turns and 3 calls, there are 2 and 3"},
+		"ran though denied":      {more(written{schema.BeginKey(1, 1, schema.QueueNone), &schema.Begin{Instance: "w"}}), `the decision about the call was "deny"`},
+		"two results":            {open(elsewhere), "it is one of 2 results of call 1.0"},
+		"on another queue":       {open(elsewhere), `the turn gives the call to the queue "files"`},
+		"no result":              {without(schema.ResultKey(1, 0, "files")), "result.1.0.files: it is missing, though the run is closed"},
+		"ran before its turn":    {before(schema.BeginKey(1, 0, "files"), schema.TurnKey(1)), "begin.1.0.files (4): it is older than the turn"},
+		"a view before its turn": {before(schema.ViewKey(1, 0), schema.TurnKey(1)), "view.1.0 (4): it is older than the turn"},
+		"a view of no call":      {open(written{schema.ViewKey(1, 9), &schema.View{}}), "no turn holds call 1.9"},
+		"said after close":       {more(written{schema.SayKey(2), &schema.Say{}}), "say.2 (21): it was written after close"},
+		"a wide gap":             {more(written{schema.SayKey(1<<31 - 1), &schema.Say{}}), "say.2: it is missing, and what follows it up to say.2147483646, though say.2147483647 is there"},
+		"close miscounts":        {instead(schema.CloseKey(), &schema.Close{State: "done", Turns: 3, Calls: 3}), "close (20): it counts 3 turns and 3 calls, there are 2 and 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
