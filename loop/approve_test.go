@@ -357,3 +357,30 @@ func TestStartOnAnotherQueueFreesNothing(t *testing.T) {
 		}
 	})
 }
+
+// A call that began before anybody had decided, be it published around the orchestrator, ends as one that is cancelled when
+// it is refused or the run is stopped: its run goes on.
+func TestRefusedCallHasBegun(t *testing.T) {
+	t.Parallel()
+	for name, decide := range map[string]func(t *testing.T, h *hosting) error{
+		"refused": func(t *testing.T, h *hosting) error { return verdict(t, h.bus, "r", 0, 1, deny) },
+		"stopped": func(t *testing.T, h *hosting) error {
+			_, err := h.bus.Append(t.Context(), "r", schema.CtlKey(2), &schema.Ctl{Act: schema.CtlStop}, schema.Key{})
+			return err
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := asking("count", "echo")
+			h.take(t, starter("r", `{"task":"go"}`))
+			if _, err := h.bus.Append(t.Context(), "r", schema.BeginKey(1, 0, looptest.Queue), &schema.Begin{Instance: "w", Seq: 1}, schema.Key{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := decide(t, h); err != nil {
+				t.Fatal(err)
+			}
+			if got := h.take(t, wake("r")); got.Act != schema.TakenDone || len(h.ran) > 0 {
+				t.Errorf("%s: %+v, ran %v", name, got, h.ran)
+			}
+		})
+	}
+}
