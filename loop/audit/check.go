@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -156,9 +157,14 @@ func (c *checker) answers() {
 			c.add(key, "it approves another call than the one asked about")
 		case v.AtMS >= a.ExpiresMS:
 			c.add(key, "it approves after the question had expired")
+		case v.stored.UnixMilli() >= a.ExpiresMS+onItsWay.Milliseconds():
+			c.add(key, "it says that it approves in time, and was written after the question had expired")
 		}
 	}
 }
+
+// onItsWay is how long a verdict that was given in time may take to be stored.
+const onItsWay = 2 * time.Minute
 
 // ofCall checks what happened to one call.
 func (c *checker) ofCall(at place, call *call) {

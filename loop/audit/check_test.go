@@ -3,6 +3,7 @@ package audit_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -183,6 +184,17 @@ func TestCheckACallWithTurns(t *testing.T) {
 	}
 	trail, _ := apply(stored(t, list))
 	if p := trail.Check(); !has(p, "turn.1 (2): a call outside any run has no turns") {
+		t.Errorf("problems: %v", p)
+	}
+}
+
+// TestCheckBackdated: whoever approves says when; the server says when that was written.
+func TestCheckBackdated(t *testing.T) {
+	t.Parallel()
+	facts := stored(t, whole())
+	facts[at(whole(), schema.VerdictKey(1, 2, 1))].Time = time.UnixMilli(9000).Add(time.Hour)
+	trail, _ := apply(facts)
+	if p := trail.Check(); len(p) != 1 || !has(p, "verdict.1.2.1 (12): it says that it approves in time, and was written after") {
 		t.Errorf("problems: %v", p)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -56,7 +57,8 @@ type ask struct {
 
 type verdict struct {
 	schema.Verdict
-	seq uint64
+	seq    uint64
+	stored time.Time
 }
 
 // New returns the trail of a run of which nothing is known.
@@ -251,7 +253,7 @@ func (t *Trail) ofCall(r Record, f schema.Fact, p schema.Encodable) Record {
 		r.What, r.Rule, r.Asks, r.ExpiresMS = Asked, name(p.Rule), p.Digest(t.run, f.Key), p.ExpiresMS
 		r.Args, r.Bound, r.Schema = name(p.Args), name(p.Bound), name(p.Schema)
 	case *schema.Verdict:
-		t.verdicts[f.Key] = verdict{*p, f.Seq}
+		t.verdicts[f.Key] = verdict{*p, f.Seq, f.Time}
 		r.What, r.Decision, r.By, r.Why, r.Asks = Verdict, name(p.Decision), name(p.By), reason(p.Why), name(p.Digest)
 		if p.Args != "" {
 			r.Args = digest(string(p.Args))
