@@ -68,3 +68,6 @@ func (b *Bus) Unserved(agent string) bool { return b.unserved(agent, time.Now().
 
 // Connected tells whether the connection is there.
 func (b *Bus) Connected() bool { return b.nc.IsConnected() }
+
+// WakeAt has a run woken at a time.
+func (b *Bus) WakeAt(run string, at time.Time) error { return b.wakeAt(run, at) }
