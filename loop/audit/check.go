@@ -135,9 +135,11 @@ func (c *checker) questions() {
 
 // edited tells whether a verdict before ask key wants args.
 func (c *checker) edited(key schema.Key, args schema.JSONText) bool {
-	for k := 1; k < key.K; k++ {
-		v, ok := c.verdicts[schema.VerdictKey(key.N, key.I, k)]
-		if text, _, err := schema.Canonical(string(v.Args)); ok && v.Args != "" && err == nil && text == args {
+	for of, v := range c.verdicts {
+		if v.Args == "" || of.N != key.N || of.I != key.I || of.K >= key.K {
+			continue
+		}
+		if text, _, err := schema.Canonical(string(v.Args)); err == nil && text == args {
 			return true
 		}
 	}

@@ -198,3 +198,15 @@ func TestCheckBackdated(t *testing.T) {
 		t.Errorf("problems: %v", p)
 	}
 }
+
+// TestCheckFarQuestion: a stranger chooses the number of a question, and the check does not count up to it.
+func TestCheckFarQuestion(t *testing.T) {
+	t.Parallel()
+	c := calls()[2]
+	list := open(written{schema.AskKey(1, 2, 1<<31-1), schema.NewAsk(&c, c.Decision, `{"amount":3}`)})(whole())
+	trail, _ := apply(stored(t, list))
+	began := time.Now()
+	if p := trail.Check(); !has(p, "no verdict before it wants these arguments") || time.Since(began) > 2*time.Second {
+		t.Errorf("after %v: %v", time.Since(began), p)
+	}
+}
