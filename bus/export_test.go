@@ -71,3 +71,6 @@ func (b *Bus) Unbroken() bool { return b.unbrokenSince(time.Now()) }
 
 // Connected tells whether the connection is there.
 func (b *Bus) Connected() bool { return b.nc.IsConnected() }
+
+// WakeAt has a run woken at a time.
+func (b *Bus) WakeAt(run string, at time.Time) error { return b.wakeAt(run, at) }
