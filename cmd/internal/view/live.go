@@ -127,7 +127,7 @@ type screen struct {
 	width, height int
 	printing      bool
 	closing       time.Time // when the end was asked for; zero: it was not
-	last          string // what was drawn last
+	last          string    // what was drawn last
 }
 
 // Init starts the clock.
