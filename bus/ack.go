@@ -17,6 +17,8 @@ var (
 	ackTerm     = []byte("+TERM")
 )
 
+const ackPrefix = "$JS.ACK." // of where a delivery is acknowledged
+
 func nakAfter(d time.Duration) []byte {
 	if d <= 0 {
 		return []byte("-NAK")
@@ -75,7 +77,7 @@ func parseOrigin(m *nats.Msg) (origin, error) {
 	if len(t) >= 11 {
 		t = t[2:] // domain and account
 	}
-	if len(t) < 9 || !strings.HasPrefix(m.Reply, "$JS.ACK.") {
+	if len(t) < 9 || !strings.HasPrefix(m.Reply, ackPrefix) {
 		return origin{}, fmt.Errorf("reply subject %q is not a delivery's", m.Reply)
 	}
 	delivery, err1 := strconv.ParseUint(t[4], 10, 64)
