@@ -66,6 +66,7 @@ func (b *Bus) flushAcks() error {
 // origin is what a delivered message's ack subject says about it.
 type origin struct {
 	seq      uint64 // stream sequence
+	order    uint64 // which of its consumer's deliveries it is, from 1
 	delivery uint64 // from 1
 	stored   time.Time
 }
@@ -82,9 +83,10 @@ func parseOrigin(m *nats.Msg) (origin, error) {
 	}
 	delivery, err1 := strconv.ParseUint(t[4], 10, 64)
 	seq, err2 := strconv.ParseUint(t[5], 10, 64)
-	ns, err3 := strconv.ParseInt(t[7], 10, 64)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	order, err3 := strconv.ParseUint(t[6], 10, 64)
+	ns, err4 := strconv.ParseInt(t[7], 10, 64)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return origin{}, fmt.Errorf("reply subject %q: %w", m.Reply, err)
 	}
-	return origin{seq: seq, delivery: delivery, stored: time.Unix(0, ns)}, nil
+	return origin{seq: seq, order: order, delivery: delivery, stored: time.Unix(0, ns)}, nil
 }

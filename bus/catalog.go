@@ -2,12 +2,14 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/jetcrew/jetcrew/schema"
@@ -127,26 +129,60 @@ func (c *Catalog) follow(ctx context.Context) {
 	}
 }
 
-// read applies entries until something breaks.
+// Errors that have the catalog read anew.
+var (
+	errSilent  = errors.New("the server does not say that nothing has come")
+	errSkipped = errors.New("entries were lost on the way")
+	errAnew    = errors.New("the connection was made anew")
+)
+
+// read applies entries until something breaks. It tells deliveries from statuses itself: the client library takes an entry
+// that a stranger has given a header Status and no payload for the server's word, and comes never past it.
 func (c *Catalog) read(ctx context.Context) error {
-	cons, err := c.consumer(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	nc, msgs := c.bus.nc, make(chan *nats.Msg)
+	epoch := nc.Stats().Reconnects
+	sub, err := nc.Subscribe(nats.NewInbox(), func(m *nats.Msg) {
+		select {
+		case msgs <- m:
+		case <-ctx.Done():
+		}
+	})
 	if err != nil {
 		return err
 	}
-	msgs, err := cons.Messages(jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(3*time.Second))
-	if err != nil {
+	defer sub.Unsubscribe() //nolint:errcheck // fails only on a closed connection
+	if err := c.consumer(ctx, sub.Subject); err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, msgs.Stop)()
-	defer msgs.Stop()
 	c.readingSince(time.Now())
 	defer c.readingSince(time.Time{})
-	for {
-		m, err := msgs.Next()
-		if err != nil {
-			return err
+	look := time.NewTicker(catalogLook)
+	defer look.Stop()
+	for order, heard := uint64(1), time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look.C:
+			switch {
+			case nc.Stats().Reconnects != epoch:
+				return errAnew
+			case time.Since(heard) > catalogSilence:
+				return errSilent
+			}
+		case m := <-msgs:
+			heard = time.Now()
+			o, err := parseOrigin(m)
+			if err != nil {
+				continue // a heartbeat
+			}
+			if o.order != order {
+				return errSkipped
+			}
+			c.apply(m, o.seq)
+			order++
 		}
-		c.apply(m)
 	}
 }
 
@@ -160,42 +196,53 @@ func (c *Catalog) readingSince(t time.Time) {
 // each, and a stream takes 1,000.
 const catalogIdle = 30 * time.Second
 
-// consumer reads on after the last revision, or everything when there is none or the bucket was made anew.
-func (c *Catalog) consumer(ctx context.Context) (jetstream.Consumer, error) {
+const (
+	catalogLook      = 500 * time.Millisecond // how often a reader that nothing comes to sees whether it may still wait
+	catalogHeartbeat = 3 * time.Second
+	catalogSilence   = 2*catalogHeartbeat + time.Second // without an entry or a heartbeat: read anew
+)
+
+// consumer has the entries sent to subject: those after the last revision, or everything when there is none or the bucket
+// was made anew.
+func (c *Catalog) consumer(ctx context.Context, subject string) error {
 	s, err := c.bus.js.Stream(ctx, c.bus.names.catalogStream())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
-	cfg := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, InactiveThreshold: catalogIdle}
+	cfg := jetstream.ConsumerConfig{
+		DeliverSubject: subject, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, AckPolicy: jetstream.AckNonePolicy,
+		FilterSubject: c.bus.names.catalogKey(">"), IdleHeartbeat: catalogHeartbeat, InactiveThreshold: catalogIdle, MemoryStorage: true, Replicas: 1,
+	}
 	if last > 0 && s.CachedInfo().State.LastSeq >= last {
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, last+1
 	}
-	return s.OrderedConsumer(ctx, cfg)
+	_, err = s.CreatePushConsumer(ctx, cfg)
+	return err
 }
 
-func (c *Catalog) apply(m jetstream.Msg) {
-	key, ok := strings.CutPrefix(m.Subject(), c.bus.names.catalogKey(""))
-	meta, err := m.Metadata()
-	if !ok || err != nil {
+// apply takes the entry m, revision seq of the bucket.
+func (c *Catalog) apply(m *nats.Msg, seq uint64) {
+	key, ok := strings.CutPrefix(m.Subject, c.bus.names.catalogKey(""))
+	if !ok {
 		return
 	}
-	withdrawn := m.Headers().Get("KV-Operation") != ""
-	gone := withdrawn || m.Headers().Get("Nats-Marker-Reason") != ""
+	withdrawn := m.Header.Get("KV-Operation") != ""
+	gone := withdrawn || m.Header.Get("Nats-Marker-Reason") != ""
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last = meta.Sequence.Stream
+	c.last = seq
 	if set, ok := strings.CutPrefix(key, "tools."); ok {
-		c.applySet(set, m.Data(), gone)
+		c.applySet(set, m.Data, gone)
 		return
 	}
 	if gone {
 		c.leave(key, !withdrawn)
 		return
 	}
-	c.applyWorker(key, m.Data())
+	c.applyWorker(key, m.Data)
 }
 
 func (c *Catalog) applySet(key string, data []byte, gone bool) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jetcrew/jetcrew/bus"
+	"github.com/jetcrew/jetcrew/bus/bustest"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -63,6 +64,24 @@ func TestHostileBytesOnAQueue(t *testing.T) {
 		t.Errorf("the next call: %+v, %v", r, err)
 	}
 	f.waitEmpty()
+}
+
+// An entry that looks like a status of the server's hides none behind it.
+func TestHostileHeadersInTheCatalog(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	f := stranger(t, srv)
+	before := connect(t, srv)
+	before.Catalog()
+	f.store("$KV.jc_catalog.early.entry", nil, "Status", "503")
+	f.store("$KV.jc_catalog.test.entry", nil, "Status", "404")
+	f.store("$KV.jc_catalog.tools.test.entry", nil, "Status", "100")
+	f.store("$KV.jc_catalog.entry", nil, "Status", "409", "Description", "Consumer Deleted")
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Tools: toolbox{"echo": echo}})
+	after := connect(t, srv)
+	for who, b := range map[string]*bus.Bus{"who was there before": before, "who came later": after} {
+		bustest.Eventually(t, who+" sees the worker and its tool", func() bool { return len(b.Catalog().Tools()) == 1 })
+	}
 }
 
 // What a stranger's message says of itself in headers that the server writes too is not believed, and hides no other.
