@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -129,60 +128,32 @@ func (c *Catalog) follow(ctx context.Context) {
 	}
 }
 
-// Errors that have the catalog read anew.
-var (
-	errSilent  = errors.New("the server does not say that nothing has come")
-	errSkipped = errors.New("entries were lost on the way")
-	errAnew    = errors.New("the connection was made anew")
-)
-
-// read applies entries until something breaks. It tells deliveries from statuses itself: the client library takes an entry
-// that a stranger has given a header Status and no payload for the server's word, and comes never past it.
+// read applies entries until something breaks.
 func (c *Catalog) read(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	nc, msgs := c.bus.nc, make(chan *nats.Msg)
-	epoch := nc.Stats().Reconnects
-	sub, err := nc.Subscribe(nats.NewInbox(), func(m *nats.Msg) {
-		select {
-		case msgs <- m:
-		case <-ctx.Done():
-		}
-	})
+	r, err := c.bus.listen(ctx)
 	if err != nil {
 		return err
 	}
-	defer sub.Unsubscribe() //nolint:errcheck // fails only on a closed connection
-	if err := c.consumer(ctx, sub.Subject); err != nil {
+	defer r.end()
+	if err := c.consumer(ctx, r.sub.Subject); err != nil {
 		return err
 	}
 	c.readingSince(time.Now())
 	defer c.readingSince(time.Time{})
-	look := time.NewTicker(catalogLook)
-	defer look.Stop()
-	for order, heard := uint64(1), time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-look.C:
-			switch {
-			case nc.Stats().Reconnects != epoch:
-				return errAnew
-			case time.Since(heard) > catalogSilence:
-				return errSilent
-			}
-		case m := <-msgs:
-			heard = time.Now()
-			o, err := parseOrigin(m)
-			if err != nil {
-				continue // a heartbeat
-			}
-			if o.order != order {
-				return errSkipped
-			}
-			c.apply(m, o.seq)
-			order++
+	for order := uint64(1); ; {
+		m, err := r.next()
+		if err != nil {
+			return err
 		}
+		o, err := parseOrigin(m)
+		if err != nil {
+			continue // a heartbeat
+		}
+		if o.order != order {
+			return errSkipped
+		}
+		c.apply(m, o.seq)
+		order++
 	}
 }
 
@@ -196,12 +167,6 @@ func (c *Catalog) readingSince(t time.Time) {
 // each, and a stream takes 1,000.
 const catalogIdle = 30 * time.Second
 
-const (
-	catalogLook      = 500 * time.Millisecond // how often a reader that nothing comes to sees whether it may still wait
-	catalogHeartbeat = 3 * time.Second
-	catalogSilence   = 2*catalogHeartbeat + time.Second // without an entry or a heartbeat: read anew
-)
-
 // consumer has the entries sent to subject: those after the last revision, or everything when there is none or the bucket
 // was made anew.
 func (c *Catalog) consumer(ctx context.Context, subject string) error {
@@ -214,7 +179,7 @@ func (c *Catalog) consumer(ctx context.Context, subject string) error {
 	c.mu.Unlock()
 	cfg := jetstream.ConsumerConfig{
 		DeliverSubject: subject, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, AckPolicy: jetstream.AckNonePolicy,
-		FilterSubject: c.bus.names.catalogKey(">"), IdleHeartbeat: catalogHeartbeat, InactiveThreshold: catalogIdle, MemoryStorage: true, Replicas: 1,
+		FilterSubject: c.bus.names.catalogKey(">"), IdleHeartbeat: readerHeartbeat, InactiveThreshold: catalogIdle, MemoryStorage: true, Replicas: 1,
 	}
 	if last > 0 && s.CachedInfo().State.LastSeq >= last {
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, last+1

@@ -112,32 +112,18 @@ func (b *Bus) forward(ctx context.Context, stream string, cfg jetstream.Consumer
 		return err
 	}
 	*last = max(*last, cons.CachedInfo().AckFloor.Stream, 1)
-	msgs, err := cons.Messages(jetstream.PullMaxMessages(wakesAtOnce), jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(3*time.Second))
-	if err != nil {
-		return err
-	}
-	defer context.AfterFunc(ctx, msgs.Stop)()
-	defer msgs.Stop()
-	for {
-		m, err := msgs.Next()
-		if err != nil {
-			return err
-		}
+	return b.received(ctx, stream, cfg.Durable, wakesAtOnce, func(m *nats.Msg, o origin) error {
 		if run, ok := b.wakes(m); ok {
 			if err := b.Wake(run); err != nil {
 				return err // the message comes again
 			}
 		}
-		if run, rest, _ := b.names.cutRun(m.Subject(), "run"); strings.HasPrefix(rest, string(schema.KindCtl)) && isStop(m.Data()) {
+		if run, rest, _ := b.names.cutRun(m.Subject, "run"); strings.HasPrefix(rest, string(schema.KindCtl)) && isStop(m.Data) {
 			b.stopChildren(ctx, run)
 		}
-		if err := m.Ack(); err != nil {
-			return err
-		}
-		if meta, err := m.Metadata(); err == nil {
-			*last = max(*last, meta.Sequence.Stream)
-		}
-	}
+		*last = max(*last, o.seq)
+		return b.nc.Publish(m.Reply, ackDone)
+	})
 }
 
 // stopChildren stops the runs that a stopped run waits for. The run's owner does that too, but the run may be parked and
@@ -153,11 +139,11 @@ func (b *Bus) stopChildren(ctx context.Context, run string) {
 const wakesAtOnce = 64 // messages that one orchestrator holds
 
 // wakes returns the run that a message wakes. Facts that a run's own owner writes wake nobody.
-func (b *Bus) wakes(m jetstream.Msg) (run string, ok bool) {
-	if run, ok := strings.CutPrefix(m.Subject(), b.names.timerDue("")); ok {
+func (b *Bus) wakes(m *nats.Msg) (run string, ok bool) {
+	if run, ok := strings.CutPrefix(m.Subject, b.names.timerDue("")); ok {
 		return run, schema.ValidID(run)
 	}
-	f, err := b.fact(m.Subject(), "run", m.Data(), 0, time.Time{})
+	f, err := b.fact(m.Subject, "run", m.Data, 0, time.Time{})
 	if err != nil || !schema.ValidID(f.Run) {
 		return "", false // a stranger's
 	}

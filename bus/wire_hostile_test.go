@@ -84,6 +84,22 @@ func TestHostileHeadersInTheCatalog(t *testing.T) {
 	}
 }
 
+// A fact that looks like a status of the server's is passed on like any other, however many come.
+func TestHostileHeadersOfWakeUps(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	f := stranger(t, srv)
+	hosted(t, connect(t, srv), bus.Hosting{Host: hostFunc(func(schema.RunMessage) {})})
+	run := schema.NewID()
+	for i := range 1100 { // more than the consumer may hold unacknowledged
+		f.store(fmt.Sprintf("jc.run.%s.say.%d", run, i+1), nil, "Status", []string{"100", "404", "409", "503"}[i%4])
+	}
+	bustest.Eventually(t, "all are acknowledged", func() bool {
+		info := f.api("CONSUMER.INFO.JC_RUNS.wake", "")
+		return info["num_pending"] == 0.0 && info["num_ack_pending"] == 0.0
+	})
+}
+
 // What a stranger's message says of itself in headers that the server writes too is not believed, and hides no other.
 func TestHostileHeadersOfFacts(t *testing.T) {
 	t.Parallel()
