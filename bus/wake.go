@@ -161,18 +161,20 @@ func (b *Bus) wakes(m *nats.Msg) (run string, ok bool) {
 // park gives the message of a run away that waits for others. First it is made sure that the run is woken in time,
 // then the message and the run's place go, and then the leader is asked whether what the run waits for has come
 // meanwhile: a wake-up that came before was given back.
-func (e *errand) park(t schema.Taken, slot *entry) {
+func (e *errand) park(ctx context.Context, t schema.Taken, slot *entry) {
 	b := e.bus
 	if !t.At.IsZero() {
-		if err := b.wakeAt(e.run.Run, t.At); err != nil {
+		if err := e.setTimer(ctx, t.At); err != nil {
 			b.log.Warn("run not parked, it comes again", "run", e.run.Run, "error", err)
-			e.nak(ownedDelay())
+			if !e.handOn() {
+				e.nak(ownedDelay())
+			}
 			return
 		}
 	}
 	e.reply(ackDone)
 	b.table.drop(slot)
-	ctx, cancel := context.WithTimeout(b.life, writeTimeout)
+	ctx, cancel := context.WithTimeout(b.life, writeTimeout) // another one: the message is gone, whatever becomes of the host
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		come, err := b.anyCome(ctx, e.run.Run, t.Await)
@@ -185,6 +187,19 @@ func (e *errand) park(t schema.Taken, slot *entry) {
 		case b.hopeless(err) || backoff(ctx, attempt) != nil:
 			b.log.Warn("parked run not looked at again", "run", e.run.Run, "error", err)
 			return
+		}
+	}
+}
+
+// setTimer has the run woken at a time. The stream of timers may be away for a moment, as after the loss of the node that
+// led it: as long as this process works on runs, it keeps this one.
+func (e *errand) setTimer(ctx context.Context, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		err := e.bus.wakeAt(e.run.Run, at)
+		if err == nil || e.bus.hopeless(err) || backoff(ctx, attempt) != nil {
+			return err
 		}
 	}
 }
