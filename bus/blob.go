@@ -139,7 +139,9 @@ func (b *Bus) putChunks(ctx context.Context, o object, info *jetstream.ObjectInf
 	}
 }
 
-// putInfo makes the chunks an object. Where there is one already, or somebody else is just making it, they are taken back.
+// putInfo makes the chunks an object. Where the stream refuses that they are taken back: there is an object already, or
+// somebody is just making one (10164), or the stream takes nothing. No refusal leaves it open whether the info was stored after
+// all: it is sent once, and no other attempt has these chunks.
 func (b *Bus) putInfo(ctx context.Context, o object, info *jetstream.ObjectInfo) error {
 	data, err := json.Marshal(info)
 	if err != nil {
@@ -155,7 +157,7 @@ func (b *Bus) putInfo(ctx context.Context, o object, info *jetstream.ObjectInfo)
 	if code == codeWrongLastSequence {
 		return purged
 	}
-	return err
+	return errors.Join(err, purged)
 }
 
 // putAlias makes an object findable under its digest alone, as a link. Of several runs' objects with the same bytes the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +22,7 @@ import (
 // Config says how to reach the bus. The zero Config connects to nats://127.0.0.1:4222.
 type Config struct {
 	URL      string        // default nats://127.0.0.1:4222; several, separated by commas, for a cluster
-	Options  []nats.Option // further options of the connection, such as credentials or an in-process server
+	Options  []nats.Option // further options of the connection, such as credentials or an in-process server; its handlers are the bus's own
 	Prefix   string        // default DefaultPrefix
 	Instance string        // id of this process start; default a fresh one
 	Replicas int           // of streams that this process creates; default 1
@@ -70,9 +71,8 @@ type Bus struct {
 		*Catalog
 	}
 	strays atomic.Int64  // results of unknown calls
-	broken atomic.Int64  // when the connection was last lost, Unix nanoseconds; 0: never
-	healed atomic.Int64  // when it was last there again, Unix nanoseconds; 0: never
-	breaks atomic.Uint64 // that broken and healed tell of
+	broken atomic.Int64  // when the connection was last lost, or known to be there again, Unix nanoseconds; 0: never
+	breaks atomic.Uint64 // reconnections that this process has heard of
 
 	contact contact
 	room    room
@@ -154,13 +154,15 @@ func (b *Bus) setUp(ctx context.Context) (err error) {
 }
 
 func (b *Bus) options() []nats.Option {
-	opts := []nats.Option{
+	defaults := []nats.Option{
 		nats.Name("jetcrew " + b.cfg.Instance),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(250 * time.Millisecond),
 		nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
 		nats.PingInterval(10 * time.Second),
 		nats.MaxPingsOutstanding(2),
+	}
+	own := []nats.Option{
 		// A publish into a cut connection must fail, not wait in a buffer and look as if it had succeeded.
 		nats.ReconnectBufSize(-1),
 		nats.ReconnectHandler(b.reconnected),
@@ -177,30 +179,25 @@ func (b *Bus) options() []nats.Option {
 			}
 		}),
 	}
-	return append(opts, b.cfg.Options...)
+	return slices.Concat(defaults, b.cfg.Options, own)
 }
 
 // reconnected goes on after a break: answers that were under way will not come any more, live messages were missed.
 func (b *Bus) reconnected(nc *nats.Conn) {
-	b.healed.Store(time.Now().UnixNano())
-	b.breaks.Store(nc.Stats().Reconnects)
-	b.log.Info("bus reconnected")
+	breaks := nc.Stats().Reconnects // before the time, which is behind all of them
+	b.broken.Store(time.Now().UnixNano())
+	b.breaks.Store(breaks)
+	b.log.Warn("bus reconnected")
 	b.giveUpAcks(time.Now())
 	b.contact.silent.Store(0)
 	b.clock.ask()
 	b.poke()
 }
 
-// unbrokenSince tells whether the connection is there and was not lost at or after t. It is there again a moment before
-// reconnected is told so.
+// unbrokenSince tells whether the connection was there all the while since t. nats.go tells of a break and of its end later
+// than it shows them: until reconnected has heard of every reconnection that the connection counts, nothing is known.
 func (b *Bus) unbrokenSince(t time.Time) bool {
 	return b.nc.IsConnected() && b.nc.Stats().Reconnects == b.breaks.Load() && b.broken.Load() < t.UnixNano()
-}
-
-// healthySince tells whether the connection was there all the while since t: one that was lost before may have been away
-// for long.
-func (b *Bus) healthySince(t time.Time) bool {
-	return b.unbrokenSince(t) && b.healed.Load() < t.UnixNano()
 }
 
 func (b *Bus) poke() {

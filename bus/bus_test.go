@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -76,6 +77,23 @@ func TestDeadlineOfACallNobodyTakes(t *testing.T) {
 		}
 		if r.OK || r.Error.Type != schema.NoWorker {
 			t.Errorf("%s: %+v", tool, r)
+		}
+	}
+}
+
+// TestBoundsWithoutMeasure: a call runs however long it may take, and a bound below 0 is none.
+func TestBoundsWithoutMeasure(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	b := connect(t, srv)
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: 4, Tools: toolbox{"echo": echo}})
+	for i, own := range []int64{0, -5, math.MaxInt64} {
+		for j, within := range []time.Duration{0, math.MaxInt64} {
+			c := call(schema.NewID(), "echo", 0)
+			c.TimeoutMS = own
+			if r, err := b.Dispatch(t.Context(), c, "test", within); err != nil || !r.OK {
+				t.Errorf("%d.%d: %+v, %v", i, j, r, err)
+			}
 		}
 	}
 }

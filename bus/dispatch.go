@@ -43,6 +43,15 @@ func (b *Bus) Start(calls ...schema.Dispatch) {
 	}
 }
 
+// longest is how long a call may wait and run at most: the server takes no TTL that a time.Duration does not hold.
+const longest = 100 * 365 * 24 * time.Hour
+
+// boundOf is the bound on waiting plus running: the caller's, or the tool's own.
+func boundOf(d *schema.Dispatch) time.Duration {
+	own := min(max(d.Call.TimeoutMS, 0), longest.Milliseconds())
+	return min(cmp.Or(max(d.Within, 0), time.Duration(own)*time.Millisecond, DefaultTimeout), longest)
+}
+
 // prepare has the result of a call awaited. It returns nil when there is nothing to publish.
 func (b *Bus) prepare(d *schema.Dispatch) *owner {
 	f, err := b.join(d.Call.Run)
@@ -50,7 +59,7 @@ func (b *Bus) prepare(d *schema.Dispatch) *owner {
 		d.Done(schema.Result{}, err)
 		return nil
 	}
-	within := cmp.Or(max(d.Within, 0), time.Duration(d.Call.TimeoutMS)*time.Millisecond, DefaultTimeout)
+	within := boundOf(d)
 	o := &owner{
 		bus: b, feed: f, ctx: d.Ctx, call: d.Call, queue: d.Queue, key: d.Call.ResultKey(d.Queue), within: within, done: d.Done, leave: d.Leave, placed: d.Placed,
 		result: make(chan []byte, 1), refused: make(chan error, 1),

@@ -71,5 +71,11 @@ func (b *Bus) LookFor(d time.Duration) { b.unservedAfter = d }
 // Unserved tells whether a call of an agent, published an hour ago, would be given up now.
 func (b *Bus) Unserved(agent string) bool { return b.unserved(agent, time.Now().Add(-time.Hour)) }
 
+// Unbroken tells whether the connection is there, and every break of it was heard of.
+func (b *Bus) Unbroken() bool { return b.unbrokenSince(time.Now()) }
+
 // Connected tells whether the connection is there.
 func (b *Bus) Connected() bool { return b.nc.IsConnected() }
+
+// WakeAt has a run woken at a time.
+func (b *Bus) WakeAt(run string, at time.Time) error { return b.wakeAt(run, at) }

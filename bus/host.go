@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/sourcegraph/conc"
+	"github.com/sourcegraph/conc/panics"
 
 	"github.com/jetcrew/jetcrew/schema"
 	"github.com/jetcrew/jetcrew/tracing"
@@ -263,12 +264,26 @@ func (e *errand) work(ctx context.Context) {
 	}
 	slot.active.Store(true)
 	e.run.Slot = next // whoever takes the run in the meantime has it
-	taken := e.host.Host.Take(tracing.Extract(ctx, e.msg.Header), e.run)
+	taken := e.take(tracing.Extract(ctx, e.msg.Header))
 	if taken.Act == schema.TakenParked {
 		e.park(ctx, taken, slot)
 		return
 	}
 	e.settle(taken)
+}
+
+// maxPanic bounds what is logged of a panic's value, in bytes: it may hold arguments.
+const maxPanic = 1024
+
+// take has the host work on the run. One that panics has lost the run, and says so at once, not when the bus is closed.
+func (e *errand) take(ctx context.Context) (t schema.Taken) {
+	var catch panics.Catcher
+	catch.Try(func() { t = e.host.Host.Take(ctx, e.run) })
+	if p := catch.Recovered(); p != nil {
+		e.bus.log.Error("the work on a run panicked", "run", e.run.Run, "panic", schema.Cut(fmt.Sprint(p.Value), maxPanic), "stack", string(p.Stack))
+		return schema.Taken{Act: schema.TakenLeave, Reason: "the work on it panicked"}
+	}
+	return t
 }
 
 func (e *errand) settle(t schema.Taken) {

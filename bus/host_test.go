@@ -1,8 +1,11 @@
 package bus_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -237,5 +240,42 @@ func TestHandedBackOften(t *testing.T) {
 	var end schema.Close
 	if err := schema.Decode(facts[len(facts)-1].Data, &end); err != nil || end.State != string(schema.ReasonDone) {
 		t.Errorf("close %+v, %v", end, err)
+	}
+}
+
+// shaky panics at the first run that it takes.
+type shaky struct{ taken chan schema.RunMessage }
+
+func (s shaky) Take(_ context.Context, m schema.RunMessage) schema.Taken {
+	s.taken <- m
+	if m.Delivery == 1 {
+		panic("not today")
+	}
+	return schema.Taken{Act: schema.TakenDone}
+}
+
+// TestHostPanics: a host that panics has lost the run, which comes again; the log says so at once.
+func TestHostPanics(t *testing.T) {
+	t.Parallel()
+	srv := server(t)
+	var log bytes.Buffer // read when the host has taken the run again
+	b := connect(t, srv, func(c *bus.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
+	})
+	h := shaky{make(chan schema.RunMessage)}
+	stop := hosted(t, b, bus.Hosting{Host: h})
+	if err := connect(t, srv).StartRun(t.Context(), &schema.Call{Run: schema.NewID(), Tool: "x", Args: `{"task":"go"}`}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		select {
+		case <-h.taken:
+		case <-time.After(20 * time.Second):
+			t.Fatal("it does not come again")
+		}
+	}
+	stop()
+	if !strings.Contains(log.String(), "not today") {
+		t.Errorf("log %q", log.String())
 	}
 }

@@ -94,9 +94,12 @@ func TestLimitIsAgreed(t *testing.T) {
 	if _, known, err := b.LimitOf(t.Context(), "test"); known || err != nil {
 		t.Errorf("known before anybody serves it: %t, %v", known, err)
 	}
-	for _, limit := range []int{2, 0} {
+	for i, limit := range []int{2, 0} {
 		serve(t, connect(t, srv), w(limit))
-		bustest.Eventually(t, "it is served", func() bool { has, known, _ := b.LimitOf(t.Context(), "test"); return known && has == 2 })
+		bustest.Eventually(t, "it is served", func() bool { return f.consumerNumber("test", "num_waiting") == i+1 })
+		if has, known, err := b.LimitOf(t.Context(), "test"); !known || has != 2 || err != nil {
+			t.Errorf("limit %d, %t, %v", has, known, err)
+		}
 	}
 	err := b.Serve(t.Context(), w(3))
 	var differ *bus.LimitError

@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -220,4 +221,15 @@ func TestParkWithoutTimers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWokenInTheFarFuture: a run that waits for a question which never expires is parked like any other.
+func TestWokenInTheFarFuture(t *testing.T) {
+	t.Parallel()
+	b := connect(t, server(t))
+	for _, at := range []time.Time{time.Unix(1<<40, 0), time.UnixMilli(math.MaxInt64)} {
+		if err := b.WakeAt(schema.NewID(), at); err != nil {
+			t.Errorf("%v: %v", at, err)
+		}
+	}
 }

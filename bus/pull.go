@@ -25,7 +25,7 @@ type demand struct {
 	slots   int
 	lost    int // slots that handlers hold which were given up
 	running int // messages being worked on
-	leaving int // messages whose results are on their way to the stream: they hold no slot, up to as many as there are slots
+	leaving int // messages whose results are on their way to the stream: they hold no slot, but as many as there are slots are enough
 	asked   int // messages that the server still owes
 }
 

@@ -121,7 +121,7 @@ func TestB01Demand(t *testing.T) {
 			if d.asked == 0 && d.running < d.slots && d.leaving < d.slots {
 				t.Fatalf("%+v: free slots and no request", d)
 			}
-			if d.running+d.asked+d.leaving >= 3*d.slots {
+			if d.running+d.asked+d.leaving >= 2*d.slots {
 				t.Fatalf("%+v: more than it can hold", d)
 			}
 			switch op := rapid.IntRange(0, 4).Draw(t, "op"); {
@@ -139,6 +139,20 @@ func TestB01Demand(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFewerResultsLeave: a worker that asks for nothing because as many results leave as it has slots is told when they are fewer.
+func TestFewerResultsLeave(t *testing.T) {
+	t.Parallel()
+	s := &service{worker: Worker{Slots: 2}, fewer: make(chan struct{}, 1)}
+	s.leaving.Store(4)
+	s.open.Add(4)
+	for left, told := range []int{0, 0, 1, 1} {
+		s.left()
+		if len(s.fewer) != told {
+			t.Errorf("told %d times after %d have left, want %d", len(s.fewer), left+1, told)
+		}
+	}
 }
 
 func TestB07RetryDelayGrows(t *testing.T) {

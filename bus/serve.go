@@ -39,7 +39,7 @@ type changer interface {
 // Worker says how a process serves a queue.
 type Worker struct {
 	Queue    string
-	Slots    int           // calls at once, with those that Tools gave up and that still run; default 1
+	Slots    int           // calls at once, with those that Tools gave up and that still run, without those whose results are on their way; default 1
 	Limit    int           // calls of the queue at once over all of its workers, who must agree; 0: what the queue has, or none
 	Tools    Server        // required
 	Drain    time.Duration // after the end of ctx: for running calls to finish before they are cancelled; default 20 s

@@ -19,7 +19,8 @@ func (d *delivery) finish(r schema.Result) {
 }
 
 // finishAsync is finish for the usual way of a call: nobody waits for the stream to say that it has the result, which
-// takes a while on several servers; the slot is free, and who hears it releases d. It returns false when there is nothing to wait for.
+// takes a while on several servers. The slot is free from here on, and who hears the stream releases d. It returns false when there is nothing to
+// wait for.
 func (d *delivery) finishAsync(ctx context.Context, r schema.Result) (later bool) {
 	data, err := d.sign(r)
 	if err != nil {

@@ -1,6 +1,8 @@
 package bus_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -52,4 +54,44 @@ func TestC03LostSlots(t *testing.T) {
 		}
 	}
 	g.check(t, 2)
+}
+
+// TestSlotsAreFreeWhileResultsLeave: a call that has ended holds no slot while its result is on its way to the stream, but
+// no more results leave at once than there are slots, so that a stream that is away stops the worker.
+func TestSlotsAreFreeWhileResultsLeave(t *testing.T) {
+	t.Parallel()
+	const slots, calls = 2, 6
+	srv := server(t)
+	f, g := stranger(t, srv), newGate()
+	serve(t, connect(t, srv), bus.Worker{Queue: "test", Slots: slots, Tools: toolbox{"gate": g.tool("w")}})
+	config := f.api("STREAM.INFO.JC_RUNS", "")["config"]
+	f.api("STREAM.DELETE.JC_RUNS", "")
+	run := schema.NewID()
+	for i := range calls {
+		f.store("jc.work.test.0", fmt.Appendf(nil, `{"v":1,"run":%q,"turn":1,"index":%d,"tool":"gate","args":"{}","idempotent":true,"timeout_ms":60000}`, run, i))
+	}
+	<-g.entered
+	<-g.entered
+	g.open <- struct{}{}
+	<-g.entered // in the slot of the one that has ended
+	g.open <- struct{}{}
+	bustest.Eventually(t, "two results leave, and nothing is asked for", func() bool {
+		return f.consumerNumber("test", "num_waiting") == 0 && f.consumerNumber("test", "num_ack_pending") == slots+1
+	})
+	if n := f.consumerNumber("test", "num_pending"); n != calls-slots-1 || len(g.entered) > 0 {
+		t.Errorf("%d calls wait, %d more have begun", n, len(g.entered))
+	}
+	body, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.api("STREAM.CREATE.JC_RUNS", string(body))
+	close(g.open)
+	f.waitEmpty()
+	for i := range calls {
+		if !f.has("jc.run." + run + "." + schema.ResultKey(1, i, "test").String()) {
+			t.Errorf("call %d has no result", i)
+		}
+	}
+	g.check(t, slots)
 }

@@ -23,7 +23,7 @@ func (b *Bus) unserved(agent string, published time.Time) bool {
 	c := b.catalog.Catalog
 	b.mu.Unlock()
 	begin := time.Now().Add(-b.unservedAfter)
-	return c != nil && published.Before(begin) && b.healthySince(begin) && c.missing(schema.QueueAgents, agent, begin)
+	return c != nil && published.Before(begin) && b.unbrokenSince(begin) && c.missing(schema.QueueAgents, agent, begin)
 }
 
 func (o *owner) unservedText() string {

@@ -34,6 +34,9 @@ func (b *Bus) Wake(run string) error {
 
 // wakeAt has a run woken at a time on the server's clock, instead of at any time set before.
 func (b *Bus) wakeAt(run string, at time.Time) error {
+	if far := time.Now().Add(longest); at.After(far) { // RFC 3339 has years of four digits
+		at = far
+	}
 	h := nats.Header{
 		headerSchedule:       {"@at " + at.UTC().Format(time.RFC3339Nano)},
 		headerScheduleTarget: {b.names.timerDue(run)},

@@ -162,6 +162,7 @@ func TestBound(t *testing.T) {
 		{"struct", "", needs},
 		{"struct", "{}", needs},
 		{"struct", `{"tenant":null}`, needs},
+		{"struct", `{"tenant":""}`, needs}, // of a principal without one
 		{"struct", `{"tenant":5}`, `DENIED: what is bound to this call is not what its tool expects: field "values.tenant": expected a string, got number`},
 		{"no struct", `{"tenant":"a"}`, "bound values: the tool reads them into something else than a struct"},
 		{"map", `["a"]`, "the bound values: arguments must be an object, got array"},

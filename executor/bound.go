@@ -24,8 +24,8 @@ func Bound(ctx context.Context) map[string]any {
 }
 
 // BoundInto reads the bound values of the running call into a pointer to a struct. Values that the struct does not name
-// are left alone; one that it names must be there, unless its tag says omitempty or omitzero: a tool that expects a
-// tenant does not run for none. Its errors are denials.
+// are left alone; one that it names must be there, and no empty text, unless its tag says omitempty or omitzero: a tool that
+// expects a tenant does not run for none. Its errors are denials.
 func BoundInto(ctx context.Context, into any) error {
 	t := reflect.TypeOf(into)
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
@@ -63,7 +63,7 @@ func missing(t reflect.Type, there map[string]json.RawMessage) string {
 		case name == "":
 			name = f.Name
 		}
-		if value, ok := there[name]; !ok || string(value) == "null" {
+		if value, ok := there[name]; !ok || string(value) == "null" || string(value) == `""` {
 			return name
 		}
 	}

@@ -46,6 +46,7 @@ func take(l *rate.Limiter) (wait time.Duration) {
 		return 0
 	}
 	const unit = 10 * time.Millisecond
-	wait = time.Duration((1 - l.TokensAt(now)) / float64(l.Limit()) * float64(time.Second))
+	const most = 1 << 62 // what a time.Duration holds, and room to round it
+	wait = time.Duration(min((1-l.TokensAt(now))/float64(l.Limit())*float64(time.Second), most))
 	return max(unit, (wait+unit-1)/unit*unit)
 }

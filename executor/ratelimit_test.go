@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,5 +51,19 @@ func TestRateLimitRefuses(t *testing.T) {
 		if _, err := executor.RateLimit(tt.pattern, tt.rate, tt.burst); err == nil {
 			t.Errorf("%+v: no error", tt)
 		}
+	}
+}
+
+// A rate so low that nobody lives to see the next call says so, and not that it is to be tried again at once.
+func TestRateLimitNextToNothing(t *testing.T) {
+	t.Parallel()
+	limit, err := executor.RateLimit("*", 1e-12, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := quiet(t, says("web_get", "ok")).With(limit)
+	execute(t, set, call("web_get", ""))
+	if got := execute(t, set, call("web_get", "")); got.Type != schema.RateLimited || !strings.Contains(got.Output, "try again in 1281023h") {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -70,8 +70,10 @@ func (q *questions) readBegun() error {
 		var s schema.Sent
 		switch {
 		case f.Key.N != q.turn.N:
-		case f.Key.Kind == schema.KindBegin:
-			q.begun[f.Key.I] = true
+		case f.Key.Kind == schema.KindBegin: // under another queue than that of the call it is a stranger's
+			if i := f.Key.I; i < len(q.turn.Calls) && f.Key.Queue == q.turn.Calls[i].Queue {
+				q.begun[i] = true
+			}
 		case schema.Decode(f.Data, &s) == nil:
 			for _, c := range s.Calls {
 				q.begun[c.Index] = true

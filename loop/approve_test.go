@@ -337,3 +337,50 @@ func TestDenyBeatsAsk(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A start that the worker of another queue writes says nothing about the call: what was approved is authorised as ever.
+func TestStartOnAnotherQueueFreesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := asking("count")
+		h.take(t, starter("r", `{"task":"go"}`))
+		if _, err := h.bus.Append(t.Context(), "r", schema.BeginKey(1, 0, "elsewhere"), &schema.Begin{Instance: "w", Seq: 1}, schema.Key{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := verdict(t, h.bus, "r", 0, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		h.cfg.Guards = []loop.Guard{careful{tool: "count", now: schema.Decision{Action: schema.ActionDeny, Text: "closed"}}}
+		h.take(t, wake("r"))
+		if diff := cmp.Diff([]string{"DENIED: closed"}, h.outputs(t, "r")); diff != "" || len(h.ran) > 0 {
+			t.Errorf("ran %v: %s", h.ran, diff)
+		}
+	})
+}
+
+// A call that began before anybody had decided, be it published around the orchestrator, ends as one that is cancelled when
+// it is refused or the run is stopped: its run goes on.
+func TestRefusedCallHasBegun(t *testing.T) {
+	t.Parallel()
+	for name, decide := range map[string]func(t *testing.T, h *hosting) error{
+		"refused": func(t *testing.T, h *hosting) error { return verdict(t, h.bus, "r", 0, 1, deny) },
+		"stopped": func(t *testing.T, h *hosting) error {
+			_, err := h.bus.Append(t.Context(), "r", schema.CtlKey(2), &schema.Ctl{Act: schema.CtlStop}, schema.Key{})
+			return err
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := asking("count", "echo")
+			h.take(t, starter("r", `{"task":"go"}`))
+			if _, err := h.bus.Append(t.Context(), "r", schema.BeginKey(1, 0, looptest.Queue), &schema.Begin{Instance: "w", Seq: 1}, schema.Key{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := decide(t, h); err != nil {
+				t.Fatal(err)
+			}
+			if got := h.take(t, wake("r")); got.Act != schema.TakenDone || len(h.ran) > 0 {
+				t.Errorf("%s: %+v, ran %v", name, got, h.ran)
+			}
+		})
+	}
+}

@@ -22,9 +22,10 @@ func (r *Run) limits() schema.Limits {
 	return l
 }
 
-// least is the lower one of two limits, of which 0 is none.
+// least is the lower one of two limits, of which 0 is none. Neither is one below 0 or that is no number: a stranger's call may
+// claim those.
 func least[T int | int64 | float64](a, b T) T {
-	if a == 0 || b > 0 && b < a {
+	if !(a > 0) || b > 0 && b < a {
 		return b
 	}
 	return a

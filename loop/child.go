@@ -28,34 +28,54 @@ type child struct {
 
 // admit says why the call may not be started: a failure for the parent. nil: it may.
 func (c *child) admit(ctx context.Context, args schema.AgentArgs) (*schema.Error, error) {
-	refuse := func(t schema.ErrorType, format string, a ...any) (*schema.Error, error) {
-		return &schema.Error{Type: t, Message: fmt.Sprintf(format, a...)}, nil
-	}
 	switch {
 	case strings.TrimSpace(args.Task) == "":
 		return refuse(schema.InvalidArguments, `an agent is called with the arguments {"task": "…"}`)
 	case !c.run.Deadline.IsZero() && time.Now().After(c.run.Deadline):
 		return refuse(schema.Timeout, "not started before its deadline")
 	case len(c.call.Lineage)+1 > schema.MaxDepth || c.call.Depth+1 > schema.MaxDepth:
-		return refuse(schema.ToolFailed, "agents may call each other %d deep, not deeper", schema.MaxDepth)
+		return tooDeep()
 	}
-	for _, run := range c.lineage() {
-		o, err := c.host.opened(ctx, run)
-		switch {
-		case errors.Is(err, schema.ErrPayload):
-			return refuse(schema.Denied, "the run %s above this task cannot be read, and what it allows is not known", run)
-		case err != nil:
-			return nil, err
-		}
-		if o != nil && o.Agent != nil && o.Agent.ID == c.call.Tool {
-			return refuse(schema.ToolFailed, "agent %.80q is at work above this call already: an agent cannot call itself, not through others either", c.call.Tool)
-		}
-		c.parent = o // of the last one
+	if bad, err := c.meetAbove(ctx); bad != nil || err != nil {
+		return bad, err
 	}
 	if why := c.forbidden(); why != "" {
 		return refuse(schema.Denied, "%s", why)
 	}
 	return nil, nil
+}
+
+// meetAbove reads the runs above the task, its parent first: what that one's own facts say of those above it is stronger
+// than the call.
+func (c *child) meetAbove(ctx context.Context) (*schema.Error, error) {
+	runs := []string{c.call.Run}
+	for i := 0; i < len(runs); i++ {
+		o, err := c.host.opened(ctx, runs[i])
+		switch {
+		case errors.Is(err, schema.ErrPayload):
+			return refuse(schema.Denied, "the run %s above this task cannot be read, and what it allows is not known", runs[i])
+		case err != nil:
+			return nil, err
+		case o != nil && o.Agent != nil && o.Agent.ID == c.call.Tool:
+			return refuse(schema.ToolFailed, "agent %.80q is at work above this call already: an agent cannot call itself, not through others either", c.call.Tool)
+		case i > 0:
+			continue
+		}
+		c.parent = o
+		if runs = c.lineage(); len(runs) > schema.MaxDepth {
+			return tooDeep()
+		}
+		slices.Reverse(runs) // the parent, which is the last one, is read already
+	}
+	return nil, nil
+}
+
+func refuse(t schema.ErrorType, format string, args ...any) (*schema.Error, error) {
+	return &schema.Error{Type: t, Message: fmt.Sprintf(format, args...)}, nil
+}
+
+func tooDeep() (*schema.Error, error) {
+	return refuse(schema.ToolFailed, "agents may call each other %d deep, not deeper", schema.MaxDepth)
 }
 
 // opened returns the first fact of another run, nil when there is none. schema.ErrPayload: it cannot be read, so that its
@@ -147,7 +167,7 @@ func (c *child) open(o *schema.Open) *schema.Open {
 	if c.parent != nil {
 		o.Agent = o.Agent.Under(c.parent.Agent)
 		scopes := schema.Within(c.parent.Principal.Scopes, o.Principal.Scopes)
-		o.Principal = c.parent.Principal
+		o.Principal = completed(c.parent.Principal, o.Principal) // the open of a call outside any run may name nobody
 		o.Principal.Scopes = scopes
 	}
 	if !c.run.Deadline.IsZero() {

@@ -152,10 +152,14 @@ func (s *starter) start() {
 	if len(s.batch) == 0 {
 		return
 	}
+	s.publish(s.batch...)
+}
+
+func (s *starter) publish(batch ...schema.Dispatch) {
 	var catch panics.Catcher
-	catch.Try(func() { s.agent.cfg.Dispatcher.Start(s.batch...) })
+	catch.Try(func() { s.agent.cfg.Dispatcher.Start(batch...) })
 	if p := catch.Recovered(); p != nil { // or the turn would wait for ever
-		for _, d := range s.batch {
+		for _, d := range batch {
 			d.Done(schema.Result{}, fmt.Errorf("dispatch panicked: %w", p.AsError()))
 		}
 	}
@@ -205,7 +209,7 @@ func (s *starter) prepare(i int) {
 		return
 	}
 	if f := s.questions.fates[i]; f.refused != nil {
-		claim(*f.refused, call.StartKey(c.Queue)) // an earlier owner may have started it, and known better
+		s.claims.Go(func() { done(s.settleRefused(ctx, call, c.Queue, *f.refused)) })
 		return
 	}
 	var err error
@@ -319,6 +323,27 @@ func (x *exchange) call(t *schema.Turn, i int) *schema.Call {
 	}
 }
 
+// settleRefused writes the result of a call that is not to run. One that has begun all the same, which is an earlier owner's
+// doing or a stranger's, is ended as if the run were stopped.
+func (s *starter) settleRefused(ctx context.Context, call *schema.Call, queue string, r schema.Result) (schema.Result, error) {
+	got, err := s.claim(call, queue, r, call.StartKey(queue))
+	if !errors.Is(err, errBegun) {
+		return got, err
+	}
+	settled := make(chan arrival, 1)
+	s.publish(schema.Dispatch{Ctx: ended(ctx), Call: call, Queue: queue, Done: func(r schema.Result, err error) {
+		select {
+		case settled <- arrival{result: r, err: err}:
+		default: // of a dispatcher that panics
+		}
+	}})
+	a := <-settled
+	return a.result, a.err
+}
+
+// errBegun refuses the claim that a call was not started.
+var errBegun = errors.New("it has begun elsewhere")
+
 // claim writes the owner's result of a call that did not run. Refused, somebody else's result stands.
 func (x *exchange) claim(call *schema.Call, queue string, r schema.Result, unless schema.Key) (schema.Result, error) {
 	r.Worker = x.agent.cfg.Instance
@@ -332,5 +357,5 @@ func (x *exchange) claim(call *schema.Call, queue string, r schema.Result, unles
 	if got := x.state.Result(call.Turn, call.Index); got != nil {
 		return *got, nil
 	}
-	return r, fmt.Errorf("call %s has begun elsewhere: %w", call, ErrFenced)
+	return r, fmt.Errorf("call %s: %w: %w", call, errBegun, ErrFenced)
 }

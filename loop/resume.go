@@ -41,7 +41,7 @@ func (x *exchange) countTime() {
 // unanswered returns the first turn that belongs to no answer.
 func (r *Run) unanswered() int {
 	if a := r.state.Answer(r.state.Answers()); a != nil {
-		return a.Turn + 1
+		return max(0, min(a.Turn, r.state.Turns())) + 1
 	}
 	return 1
 }
@@ -95,7 +95,7 @@ func limitSource(limit schema.Reason, k int) string {
 
 // said tells whether one of the messages up to number k has a source.
 func (r *Run) said(source string, k int) bool {
-	for i := 1; i <= k; i++ {
+	for i := 1; i <= min(k, r.state.Says()); i++ { // a stranger may have chosen k
 		if s := r.state.Say(i); s != nil && s.Source == source {
 			return true
 		}

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -301,5 +302,31 @@ func TestResumeStays(t *testing.T) {
 	h.checkEvents(t)
 	if m := h.memory(t, "r"); m.Closed() == nil || m.Result(1, 0).Output != "done" || slices.Contains(keys, "sent.1.1") {
 		t.Errorf("facts %v", keys)
+	}
+}
+
+// TestNumbersOfStrangers: an answer and a turn that name turns and messages which there cannot be have the run go on.
+func TestNumbersOfStrangers(t *testing.T) {
+	t.Parallel()
+	turn := func(say int) *schema.Turn { return &schema.Turn{N: 1, Own: 1, Say: say, Finish: schema.FinishStop} }
+	for name, facts := range map[string]map[schema.Key]schema.Encodable{
+		"a turn below 0":  {schema.TurnKey(1): turn(1), schema.AnswerKey(1): &schema.Answer{Turn: -9}},
+		"a later turn":    {schema.TurnKey(1): turn(1), schema.AnswerKey(1): &schema.Answer{Turn: math.MaxInt}},
+		"a later message": {schema.TurnKey(1): turn(math.MaxInt)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHosting(nil)
+				for key, p := range facts {
+					if _, err := h.bus.Append(t.Context(), "r", key, p, schema.Key{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got := h.take(t, starter("r", `{"task":"go"}`)); got.Act != schema.TakenDone {
+					t.Errorf("%+v, facts %v", got, h.bus.Keys("r"))
+				}
+			})
+		})
 	}
 }

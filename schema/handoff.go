@@ -3,8 +3,10 @@ package schema
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // handoffDepth is the default of Handoff.MaxDepth.
@@ -51,8 +53,15 @@ func (g *Governance) HandoffWithin(tool string) int64 {
 	if h.TimeoutMS <= 0 {
 		return 0
 	}
-	return int64(1+max(0, h.MaxRetries))*h.TimeoutMS + handoffQueue
+	attempts := int64(1 + max(0, h.MaxRetries))
+	if h.TimeoutMS > (maxWithin-handoffQueue)/attempts {
+		return maxWithin
+	}
+	return attempts*h.TimeoutMS + handoffQueue
 }
+
+// maxWithin is the longest time that a time.Duration holds, in milliseconds.
+const maxWithin = math.MaxInt64 / int64(time.Millisecond)
 
 // ToolName is the name by which the model calls the sub-agent.
 func (s *Subagent) ToolName() string { return cmp.Or(s.Name, SubagentName(s.Agent)) }

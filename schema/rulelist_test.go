@@ -1,6 +1,9 @@
 package schema
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestJoinAsks(t *testing.T) {
 	t.Parallel()
@@ -67,5 +70,14 @@ func TestHandoffWithin(t *testing.T) {
 	}
 	if (*Governance)(nil).HandoffWithin("subagent_a") != 0 {
 		t.Error("without a governance there is no bound")
+	}
+}
+
+// Attempts that together take longer than a time.Duration holds are no reason to give up at once.
+func TestHandoffWithinEver(t *testing.T) {
+	t.Parallel()
+	g := &Governance{Subagents: []Subagent{{Agent: "a", Handoff: &Handoff{TimeoutMS: 1_000_000 * time.Hour.Milliseconds(), MaxRetries: 3}}}}
+	if d := time.Duration(g.HandoffWithin("subagent_a")) * time.Millisecond; d < 200*365*24*time.Hour {
+		t.Errorf("within %v", d)
 	}
 }

@@ -191,13 +191,19 @@ func (f *placeFlags) loadEnv() error {
 	return err
 }
 
-// loadAgent reads an agent file. What `check` would warn about is logged.
-func loadAgent(app *cli.App, file string) (schema.AgentSpec, error) {
+// openAgent reads an agent file.
+func openAgent(file string) (*agentfile.File, error) {
 	f, err := agentfile.Open(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return schema.AgentSpec{}, fmt.Errorf("%w; the command init writes one", err)
-	case err != nil:
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; the command init writes one", err)
+	}
+	return f, err
+}
+
+// loadAgent returns the agent of a file. What `check` would warn about is logged.
+func loadAgent(app *cli.App, file string) (schema.AgentSpec, error) {
+	f, err := openAgent(file)
+	if err != nil {
 		return schema.AgentSpec{}, err
 	}
 	for _, w := range f.Warnings {

@@ -264,16 +264,19 @@ func late(ctx context.Context, b *bus.Bus, a bus.Approval, err error) error {
 // ApprovalsApproveCmd is the command approvals approve.
 type ApprovalsApproveCmd struct {
 	verdictFlags
-	Args string `placeholder:"JSON" help:"Other arguments to run it with; they pass the same checks as the agent's."`
+	Args *string `placeholder:"JSON" help:"Other arguments to run it with; they pass the same checks as the agent's."`
 }
 
 // Run approves the call.
 func (c *ApprovalsApproveCmd) Run(ctx context.Context, app *cli.App) error {
 	v := schema.Verdict{Decision: schema.VerdictApprove}
-	if c.Args != "" {
-		args, _, bad := schema.Canonical(c.Args)
-		if bad != nil {
+	if c.Args != nil {
+		args, _, bad := schema.Canonical(*c.Args)
+		switch {
+		case bad != nil:
 			return cli.Usagef("approvals approve: --args: %s", bad.Message)
+		case strings.TrimSpace(*c.Args) == "": // such as a variable of a script that is not set: not what the agent wanted to run
+			return cli.Usagef("approvals approve: --args: it is empty; leave it out to let the call run as it is shown, or write {} for no arguments")
 		}
 		v.Args = args
 	}

@@ -169,7 +169,7 @@ func TestApprovalEdited(t *testing.T) {
 	p := g.begin()
 	a := g.asked()
 	for args, why := range map[string]string{
-		"[]": "must be an object", `{"path":"other.txt"}`: "content", `{"path":5,"content":"x"}`: "path", `{"path":"other.txt","content":"x","mode":1}`: "mode",
+		"": "it is empty", "[]": "must be an object", `{"path":"other.txt"}`: "content", `{"path":5,"content":"x"}`: "path", `{"path":"other.txt","content":"x","mode":1}`: "mode",
 	} {
 		r := g.run("approvals", "approve", a.Run, "2.0", "--args", args)
 		wantCode(t, r, 2)

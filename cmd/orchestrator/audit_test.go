@@ -31,7 +31,7 @@ func auditedRun(t *testing.T, b *bus.Bus, run string) {
 		{schema.ResultKey(1, 0, schema.QueueNone), &schema.Result{Run: run, Turn: 1, Output: "DENIED: xyzzy", Error: &schema.Error{Type: schema.Denied, Message: "xyzzy"}}},
 		{schema.BeginKey(1, 1, "files"), &schema.Begin{Instance: "worker-123456", Delivery: 1}},
 		{schema.ResultKey(1, 1, "files"), &schema.Result{Run: run, Turn: 1, Index: 1, OK: true, Output: "xyzzy", Worker: "worker-123456", StartedMS: 5, EndedMS: 6}},
-		{schema.CloseKey(), &schema.Close{State: "done", Turns: 1, Calls: 2}},
+		{schema.CloseKey(), &schema.Close{State: "stopped", Turns: 1, Calls: 2}},
 	} {
 		if _, err := b.Append(t.Context(), run, f.key, f.p, schema.Key{}); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestAuditOfARun(t *testing.T) {
 		return r.Stdout
 	}
 	wantInOrder(t, run(0, "audited"), "opened", "bob@acme", "said", "decided", "none/bash", "deny no-", "decided", "files/read_file", "allow",
-		"result", "Denied", "began", "…123456", "result", "ok", "closed", "done", "checked: the 7 facts of the run fit together")
+		"result", "Denied", "began", "…123456", "result", "ok", "closed", "stopped", "checked: the 7 facts of the run fit together")
 	wantInOrder(t, run(0, "audited-1", "--json"), `"what":"opened"`, `"principal":"bob"`, `"what":"closed"`)
 	if _, err := b.Append(t.Context(), "audited-1", schema.BeginKey(1, 0, schema.QueueNone), &schema.Begin{Instance: "w"}, schema.Key{}); err != nil {
 		t.Fatal(err)

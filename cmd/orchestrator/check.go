@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -77,13 +76,10 @@ func (c *CheckCmd) Run(app *cli.App) error {
 
 // checkFile returns the errors and warnings of a file, in the order of their places.
 func checkFile(file string) []finding {
-	f, err := agentfile.Open(file)
+	f, err := openAgent(file)
 	var bad *agentfile.Error
 	switch {
 	case errors.As(err, &bad):
-	case errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%w; the command init writes one", err)
-		fallthrough
 	case err != nil:
 		return []finding{{File: file, Severity: severityError, Code: codeRead, Path: "$", Message: err.Error()}}
 	default:

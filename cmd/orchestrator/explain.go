@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/jetcrew/jetcrew/cmd/internal/cli"
-	"github.com/jetcrew/jetcrew/loop/agentfile"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -49,7 +48,7 @@ type link struct {
 
 // Run prints the explanation.
 func (c *ExplainCmd) Run(ctx context.Context, app *cli.App) error {
-	f, err := agentfile.Open(c.File)
+	f, err := openAgent(c.File)
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}

@@ -89,4 +89,7 @@ func TestExplainRefusesWhatCheckRefuses(t *testing.T) {
 	if !strings.Contains(r.Stderr, "modell") {
 		t.Error(r.Stderr)
 	}
+	r = o.run(t, "explain", "-f", "none.yaml")
+	wantCode(t, r, 2)
+	wantInOrder(t, r.Stderr, "none.yaml", "init")
 }

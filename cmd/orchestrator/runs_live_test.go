@@ -220,6 +220,14 @@ func TestRunsOfADirectory(t *testing.T) {
 	wantInOrder(t, o.run(t, "dead", "retry", "7", "--data", "data").Stderr, "no such dead letter", "dead list")
 	wantCode(t, o.run(t, "dead", "drop", "1", "--data", "data"), 0)
 	wantInOrder(t, o.run(t, "runs", "list").Stderr, "--nats", "NATS_URL", "--data")
+	for _, args := range [][]string{{"runs", "list", "--data", "dota"}, {"approvals", "list", "--data", "data", "--nats", "nats://127.0.0.1:1"}} {
+		r := o.run(t, args...)
+		wantCode(t, r, 2)
+		wantInOrder(t, r.Stderr, "--data", args[3])
+	}
+	if _, err := os.Stat(filepath.Join(o.dir, "dota")); err == nil {
+		t.Error("a directory that was mistyped is made")
+	}
 }
 
 // bury puts a call among the dead letters of a server's directory.

@@ -129,6 +129,30 @@ func TestD20StopReachesADetachedRun(t *testing.T) {
 	first.Await("state=stopped")
 }
 
+// TestStopOfARunThatNobodyServes: an orchestrator that comes later and does not know the agent closes the run all the same,
+// without its model and its tools.
+func TestStopOfARunThatNobodyServes(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 0)
+	run := schema.NewID()
+	if err := w.bus.StartRun(w.t.Context(), &schema.Call{Run: run, Tool: "ghost", Args: `{"task":"haunt"}`}); err != nil {
+		t.Fatal(err)
+	}
+	at := []string{"--nats", w.srv.URL(), run}
+	wantInOrder(t, w.run(t, append([]string{"runs", "show"}, at...)...).Stdout, run, "queued")
+	wantCode(t, w.run(t, append([]string{"runs", "stop"}, at...)...), 0)
+	w.serve("other")
+	facts := w.closed(run)
+	for _, err := range bustest.Check(facts) {
+		t.Error(err)
+	}
+	var end schema.Close
+	if err := schema.Decode(facts[len(facts)-1].Data, &end); err != nil || end.State != "stopped" || end.Turns != 0 {
+		t.Errorf("close %+v, %v", end, err)
+	}
+	wantInOrder(t, w.run(t, append([]string{"runs", "show"}, at...)...).Stdout, run, "stopped")
+}
+
 // TestDetachedRunIsOneTrace: the spans of two owners belong to one trace, and the log names it.
 func TestDetachedRunIsOneTrace(t *testing.T) {
 	t.Parallel()

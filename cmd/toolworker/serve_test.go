@@ -240,3 +240,33 @@ func TestUsage(t *testing.T) {
 		})
 	}
 }
+
+// TestInterruptSaysWhatHappens: who interrupts a worker is told that what runs may finish, and it does.
+func TestInterruptSaysWhatHappens(t *testing.T) {
+	t.Parallel()
+	srv, b := connect(t)
+	dir := t.TempDir()
+	p := startWorker(t, srv, nil, "serve", "--queue", "shell", "--root", dir)
+	tool(t, b, "bash")
+	got := make(chan schema.Result, 1)
+	go func() {
+		call := &schema.Call{Run: schema.NewID(), Turn: 1, Tool: "bash", Args: `{"command":"touch begun; until test -e go; do sleep 0.01; done; echo whole"}`}
+		r, err := b.Dispatch(t.Context(), call, "shell", time.Minute)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- r
+	}()
+	appeared(t, filepath.Join(dir, "begun"), 1)
+	p.Signal(os.Interrupt)
+	p.Await("what runs may finish within 20s")
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-got; !r.OK || !strings.Contains(r.Output, "whole") {
+		t.Errorf("%+v", r)
+	}
+	if r := p.Wait(); r.Code != 130 && r.Code != 0 {
+		t.Errorf("exit code %d: %s", r.Code, r.Stderr)
+	}
+}

@@ -124,6 +124,9 @@ func (c *compiler) binding(path string, values schema.JSONText) *binding {
 	}
 	b := &binding{rule: path, parts: c.parts(path, string(text))}
 	for key := range schema.Fields(text) {
+		if slices.ContainsFunc(b.keys, func(k string) bool { return strings.EqualFold(k, key) }) {
+			c.problems.add(path, CodeBind, "%.80q is there twice, but for upper and lower case; there are readers of JSON to which they are the same", key)
+		}
 		b.keys = append(b.keys, key)
 	}
 	if len(b.keys) == 0 {

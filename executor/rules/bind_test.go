@@ -3,10 +3,12 @@ package rules_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/jetcrew/jetcrew/executor/rules"
 	"github.com/jetcrew/jetcrew/schema"
 )
 
@@ -103,4 +105,14 @@ func TestBoundTextIsCanonical(t *testing.T) {
 			t.Fatalf("bound %s of %q and %q: %v", c.Bound, id, run, err)
 		}
 	})
+}
+
+// Names that differ in nothing but their case are one name to a tool written in Go, which would get either value.
+func TestBindTwins(t *testing.T) {
+	t.Parallel()
+	_, err := rules.Compile(&schema.Governance{Tools: []schema.ToolSetting{{Ref: "find", Bind: `{"tenant":"${principal.tenant}","Tenant":"all"}`}}})
+	var got rules.Problems
+	if !errors.As(err, &got) || len(got) != 1 || got[0].Code != rules.CodeBind || got[0].Path != "tools[0].bind" {
+		t.Errorf("%v", err)
+	}
 }

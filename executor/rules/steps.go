@@ -13,8 +13,8 @@ type steps uint8
 const (
 	filtering  steps = 1 << iota
 	permitting       // by the policy, then by those of the agents above
-	reserving        // of the keys that are bound
-	valuing          // values are bound
+	reserving        // a key that is bound must not stand in the arguments
+	valuing          // the bound values are set
 
 	all = filtering | permitting | reserving | valuing
 )
@@ -26,7 +26,8 @@ type Step struct {
 }
 
 // Steps returns the filters, the policy and what binds values as guards of their own, for others to stand between them. One
-// after another, they decide as the rules do.
+// after another, they decide as the rules do. Where one between them changes arguments, note that all are asked once more about
+// a call that a person approved, and see it as it would run: the filters then, too.
 func (r *Rules) Steps() (filters, policy, binds *Step) {
 	return &Step{r, filtering}, &Step{r, permitting}, &Step{r, reserving | valuing}
 }

@@ -28,9 +28,9 @@ func TestStepsDecideAsOne(t *testing.T) {
 		g := drawGovernance.Draw(t, "governance")
 		g.Filters = rapid.SliceOfN(drawFilter, 0, 2).Draw(t, "filters")
 		g.Tools[0].Bind = rapid.SampledFrom([]schema.JSONText{"", `{"tenant":"${principal.tenant}"}`}).Draw(t, "bind")
-		whole, split := drawCall.Draw(t, "call"), schema.TurnCall{}
+		whole := drawCall.Draw(t, "call")
 		whole.Args = rapid.SampledFrom([]schema.JSONText{"{}", `{"tenant":"other"}`}).Draw(t, "args")
-		split = whole
+		split := whole
 
 		r := compile(t, g)
 		filters, policy, binds := r.Steps()

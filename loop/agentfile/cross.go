@@ -205,8 +205,11 @@ func (r *reader) checkPatterns(spec *schema.AgentSpec) {
 			}
 			if p != "" && !namesAny(p, known) {
 				hint := ""
-				if id := agents[p]; id != "" {
+				switch id := agents[p]; {
+				case id != "":
 					hint = "; write " + schema.QueueAgents + "/" + id + ", as agents are named"
+				case queueGlob(p):
+					hint = "; a glob does not name queues: write the queue as it is, or only the name of the tool"
 				}
 				r.warnPath(item(path, i), CodeToolUnknown, "%q names none of the tools of this agent%s", short(p), hint)
 			}

@@ -41,6 +41,8 @@ func namesAny(pattern string, known []string) bool {
 		switch {
 		case strings.HasPrefix(k, agents) || strings.HasPrefix(pattern, agents):
 			return strings.HasPrefix(k, agents) && strings.HasPrefix(pattern, agents) && meet(pattern, k)
+		case queueGlob(pattern): // of names that hold a slash
+			return meet(pattern, k) && !ok || meet(pattern, kName) && ok || pattern == k
 		case meet(pattern, k):
 			return true
 		case strings.Contains(pattern, "/"):
@@ -48,6 +50,12 @@ func namesAny(pattern string, known []string) bool {
 		}
 		return ok && meet(pattern, kName)
 	})
+}
+
+// queueGlob tells whether a pattern has a glob where it might mean a queue, which is always named as it is.
+func queueGlob(pattern string) bool {
+	queue, _, ok := strings.Cut(pattern, "/")
+	return ok && isGlob(queue)
 }
 
 // maxPattern bounds what is compared, in bytes; a longer pattern is taken to meet everything.

@@ -56,3 +56,24 @@ func TestCovers(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesAny(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, known string
+		want           bool
+	}{
+		{"bash", "shell/bash", true},
+		{"shell/*", "bash", true},
+		{"*/bash", "bash", false},
+		{"sh*/bash", "shell/bash", false},
+		{"*/*", "shell/bash", false},
+		{"*/bash", "*", true}, // a name may hold a slash
+		{"?/bash", "?/bash", true},
+		{"*", "agents/x", false},
+	} {
+		if got := namesAny(c.pattern, []string{c.known}); got != c.want {
+			t.Errorf("namesAny(%q, %q) = %v, want %v", c.pattern, c.known, got, c.want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -35,6 +36,7 @@ func (t *Trail) Check() []Problem {
 	for at, call := range t.calls {
 		c.ofCall(at, call)
 	}
+	c.views()
 	c.end()
 	slices.SortFunc(c.found, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Fact, b.Fact), cmp.Compare(a.Text, b.Text))
@@ -58,7 +60,7 @@ func (c *checker) readable() {
 	}
 }
 
-// rows looks for facts that are missing: numbers count from 1 without a gap.
+// rows looks for facts that are missing: numbers count from 1 without a gap, up to what other facts name.
 func (c *checker) rows() {
 	if c.known[schema.OpenKey()] == 0 {
 		c.add(schema.OpenKey(), "it is missing")
@@ -82,8 +84,17 @@ func (c *checker) rows() {
 			}
 			next = n + 1
 		}
+		if last := c.named[kind]; last.n >= next {
+			c.add(key(next), "it is missing, though %s names %s", last.by, key(last.n))
+		}
+	}
+	if c.close != nil && c.open != nil && c.open.Kind != schema.RunCall && c.close.State != stopped && len(numbers[schema.KindAnswer]) == 0 {
+		c.add(schema.AnswerKey(1), "it is missing, though the run is closed as %q", name(c.close.State))
 	}
 }
+
+// stopped is the state of a run that was closed without an answer.
+const stopped = "stopped"
 
 // questions compares what people are asked with the calls that the turns hold.
 func (c *checker) questions() {
@@ -124,9 +135,11 @@ func (c *checker) questions() {
 
 // edited tells whether a verdict before ask key wants args.
 func (c *checker) edited(key schema.Key, args schema.JSONText) bool {
-	for k := 1; k < key.K; k++ {
-		v, ok := c.verdicts[schema.VerdictKey(key.N, key.I, k)]
-		if text, _, err := schema.Canonical(string(v.Args)); ok && v.Args != "" && err == nil && text == args {
+	for of, v := range c.verdicts {
+		if v.Args == "" || of.N != key.N || of.I != key.I || of.K >= key.K {
+			continue
+		}
+		if text, _, err := schema.Canonical(string(v.Args)); err == nil && text == args {
 			return true
 		}
 	}
@@ -146,14 +159,24 @@ func (c *checker) answers() {
 			c.add(key, "it approves another call than the one asked about")
 		case v.AtMS >= a.ExpiresMS:
 			c.add(key, "it approves after the question had expired")
+		case v.stored.UnixMilli() >= a.ExpiresMS+onItsWay.Milliseconds():
+			c.add(key, "it says that it approves in time, and was written after the question had expired")
 		}
 	}
 }
 
+// onItsWay is how long a verdict that was given in time may take to be stored.
+const onItsWay = 2 * time.Minute
+
 // ofCall checks what happened to one call.
 func (c *checker) ofCall(at place, call *call) {
 	if c.open != nil && c.open.Kind == schema.RunCall { // its call is in no turn
-		c.oneResult(at, call, call.runs[0].key.Queue)
+		if call.seq > 0 {
+			c.add(schema.TurnKey(at.turn), "a call outside any run has no turns")
+		}
+		if len(call.runs) > 0 {
+			c.oneResult(at, call, call.runs[0].key.Queue)
+		}
 		return
 	}
 	if call.seq == 0 {
@@ -172,6 +195,21 @@ func (c *checker) ofCall(at place, call *call) {
 		}
 		if why := c.forbidden(at, call, s); why != "" && (s.ran || s.success || s.key.Kind == schema.KindSent) {
 			c.add(s.key, "%s", why)
+		}
+	}
+}
+
+// views looks for those that were there before the call which they are about.
+func (c *checker) views() {
+	for key, seq := range c.known {
+		if key.Kind != schema.KindView {
+			continue
+		}
+		switch call := c.calls[place{key.N, key.I}]; {
+		case call == nil || call.seq == 0:
+			c.add(key, "no turn holds call %d.%d", key.N, key.I)
+		case seq < call.seq:
+			c.add(key, "it is older than the turn that decided about the call")
 		}
 	}
 }

@@ -3,6 +3,7 @@ package audit_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -64,7 +65,17 @@ func TestCheck(t *testing.T) {
 		change func([]written) []written
 		want   string
 	}{
-		"no open":               {without(schema.OpenKey()), "open: it is missing"},
+		"no open": {without(schema.OpenKey()), "open: it is missing"},
+		"the only say is gone": {func(list []written) []written {
+			list[at(list, schema.TurnKey(1))].p = &schema.Turn{N: 1, Own: 1, Say: 1, Calls: calls()}
+			return without(schema.SayKey(1))(list)
+		}, "say.1: it is missing, though turn.1 names say.1"},
+		"all slots are gone":    {without(schema.CtlKey(1), schema.CtlKey(2)), "ctl.1: it is missing, though turn.1 names ctl.1"},
+		"the last turn is gone": {without(schema.TurnKey(2)), "turn.2: it is missing, though answer.1 names turn.2"},
+		"the only answer is gone": {func(list []written) []written {
+			list[at(list, schema.CloseKey())].p = &schema.Close{State: "done", Turns: 2, Calls: 3}
+			return without(schema.AnswerKey(1))(list)
+		}, `answer.1: it is missing, though the run is closed as "done"`},
 		"a turn is gone":        {without(schema.TurnKey(1)), "turn.1: it is missing, though turn.2 is there"},
 		"calls of no turn":      {without(schema.TurnKey(1)), "result.1.0.files (8): no turn holds call 1.0"},
 		"asked of other bytes":  {instead(askKey, ask(func(a *schema.Ask) { a.Args = schema.Digest([]byte("{}")) })), "ask.1.2.1 (6): the digest of the arguments is"},
@@ -83,14 +94,16 @@ func TestCheck(t *testing.T) {
 		"asked again and ran": {func(list []written) []written {
 			return slices.Insert(list, at(list, beginKey), written{schema.AskKey(1, 2, 2), ask(func(*schema.Ask) {})})
 		}, "begin.1.2.bank (15): the call ran before"},
-		"ran though denied":   {more(written{schema.BeginKey(1, 1, schema.QueueNone), &schema.Begin{Instance: "w"}}), `the decision about the call was "deny"`},
-		"two results":         {open(elsewhere), "it is one of 2 results of call 1.0"},
-		"on another queue":    {open(elsewhere), `the turn gives the call to the queue "files"`},
-		"no result":           {without(schema.ResultKey(1, 0, "files")), "result.1.0.files: it is missing, though the run is closed"},
-		"ran before its turn": {before(schema.BeginKey(1, 0, "files"), schema.TurnKey(1)), "begin.1.0.files (4): it is older than the turn"},
-		"said after close":    {more(written{schema.SayKey(2), &schema.Say{}}), "say.2 (21): it was written after close"},
-		"a wide gap":          {more(written{schema.SayKey(1<<31 - 1), &schema.Say{}}), "say.2: it is missing, and what follows it up to say.2147483646, though say.2147483647 is there"},
-		"close miscounts":     {instead(schema.CloseKey(), &schema.Close{State: "done", Turns: 3, Calls: 3}), "close (20): it counts 3 turns and 3 calls, there are 2 and 3"},
+		"ran though denied":      {more(written{schema.BeginKey(1, 1, schema.QueueNone), &schema.Begin{Instance: "w"}}), `the decision about the call was "deny"`},
+		"two results":            {open(elsewhere), "it is one of 2 results of call 1.0"},
+		"on another queue":       {open(elsewhere), `the turn gives the call to the queue "files"`},
+		"no result":              {without(schema.ResultKey(1, 0, "files")), "result.1.0.files: it is missing, though the run is closed"},
+		"ran before its turn":    {before(schema.BeginKey(1, 0, "files"), schema.TurnKey(1)), "begin.1.0.files (4): it is older than the turn"},
+		"a view before its turn": {before(schema.ViewKey(1, 0), schema.TurnKey(1)), "view.1.0 (4): it is older than the turn"},
+		"a view of no call":      {open(written{schema.ViewKey(1, 9), &schema.View{}}), "no turn holds call 1.9"},
+		"said after close":       {more(written{schema.SayKey(2), &schema.Say{}}), "say.2 (21): it was written after close"},
+		"a wide gap":             {more(written{schema.SayKey(1<<31 - 1), &schema.Say{}}), "say.2: it is missing, and what follows it up to say.2147483646, though say.2147483647 is there"},
+		"close miscounts":        {instead(schema.CloseKey(), &schema.Close{State: "done", Turns: 3, Calls: 3}), "close (20): it counts 3 turns and 3 calls, there are 2 and 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,5 +170,43 @@ func TestCheckACall(t *testing.T) {
 	trail, _ = apply(stored(t, slices.Delete(list, 2, 3)))
 	if p := trail.Check(); !has(p, "result.1.0.files: it is missing") {
 		t.Errorf("problems: %v", p)
+	}
+}
+
+// TestCheckACallWithTurns: whoever writes a turn into the run of a call outside any run cannot end the check.
+func TestCheckACallWithTurns(t *testing.T) {
+	t.Parallel()
+	list := []written{
+		{schema.OpenKey(), &schema.Open{Kind: schema.RunCall}},
+		{schema.TurnKey(1), &schema.Turn{N: 1, Calls: calls()}},
+		{schema.ResultKey(1, 0, "files"), &schema.Result{Run: run, Turn: 1, OK: true, StartedMS: 1}},
+		{schema.CloseKey(), &schema.Close{State: "done", Calls: 1}},
+	}
+	trail, _ := apply(stored(t, list))
+	if p := trail.Check(); !has(p, "turn.1 (2): a call outside any run has no turns") {
+		t.Errorf("problems: %v", p)
+	}
+}
+
+// TestCheckBackdated: whoever approves says when; the server says when that was written.
+func TestCheckBackdated(t *testing.T) {
+	t.Parallel()
+	facts := stored(t, whole())
+	facts[at(whole(), schema.VerdictKey(1, 2, 1))].Time = time.UnixMilli(9000).Add(time.Hour)
+	trail, _ := apply(facts)
+	if p := trail.Check(); len(p) != 1 || !has(p, "verdict.1.2.1 (12): it says that it approves in time, and was written after") {
+		t.Errorf("problems: %v", p)
+	}
+}
+
+// TestCheckFarQuestion: a stranger chooses the number of a question, and the check does not count up to it.
+func TestCheckFarQuestion(t *testing.T) {
+	t.Parallel()
+	c := calls()[2]
+	list := open(written{schema.AskKey(1, 2, 1<<31-1), schema.NewAsk(&c, c.Decision, `{"amount":3}`)})(whole())
+	trail, _ := apply(stored(t, list))
+	began := time.Now()
+	if p := trail.Check(); !has(p, "no verdict before it wants these arguments") || time.Since(began) > 2*time.Second {
+		t.Errorf("after %v: %v", time.Since(began), p)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/jetcrew/jetcrew/schema"
 )
@@ -14,6 +15,7 @@ type Trail struct {
 	run   string
 	known map[schema.Key]uint64 // sequence of each fact
 	dead  []schema.Key          // whose payload cannot be read
+	named map[schema.Kind]named // the highest number of a row that another fact names
 
 	open     *schema.Open
 	calls    map[place]*call
@@ -42,6 +44,12 @@ type step struct {
 	success bool
 }
 
+// named is a number in a row, and the fact that names it.
+type named struct {
+	n  int
+	by schema.Key
+}
+
 type ask struct {
 	schema.Ask
 	seq uint64
@@ -49,13 +57,14 @@ type ask struct {
 
 type verdict struct {
 	schema.Verdict
-	seq uint64
+	seq    uint64
+	stored time.Time
 }
 
 // New returns the trail of a run of which nothing is known.
 func New(run string) *Trail {
 	return &Trail{
-		run: run, known: map[schema.Key]uint64{}, calls: map[place]*call{},
+		run: run, known: map[schema.Key]uint64{}, named: map[schema.Kind]named{}, calls: map[place]*call{},
 		asks: map[schema.Key]ask{}, verdicts: map[schema.Key]verdict{},
 	}
 }
@@ -76,13 +85,28 @@ func (t *Trail) Apply(f schema.Fact) []Record {
 	}
 	switch p := p.(type) {
 	case *schema.Turn:
+		t.names(f.Key, schema.CtlKey(p.Own), schema.SayKey(p.Say))
 		return t.turn(r, f, p)
+	case *schema.Fold:
+		t.names(f.Key, schema.CtlKey(p.Own), schema.SayKey(p.Say), schema.TurnKey(p.N))
+	case *schema.Answer:
+		t.names(f.Key, schema.SayKey(p.Say), schema.TurnKey(p.Turn))
 	case *schema.Sent:
 		return t.sent(r, f, p)
 	case *schema.Ask, *schema.Verdict, *schema.Begin, *schema.Back, *schema.Result, *schema.View:
 		return []Record{t.ofCall(r, f, p)}
 	}
 	return []Record{t.ofRun(r, p)}
+}
+
+// names notes that a fact names others, which so were there before it.
+func (t *Trail) names(by schema.Key, keys ...schema.Key) {
+	for _, key := range keys {
+		have := t.named[key.Kind]
+		if key.N > have.n || key.N == have.n && t.known[by] < t.known[have.by] {
+			t.named[key.Kind] = named{key.N, by}
+		}
+	}
 }
 
 // Knows tells whether the trail can name all that a record of the fact under key names.
@@ -229,7 +253,7 @@ func (t *Trail) ofCall(r Record, f schema.Fact, p schema.Encodable) Record {
 		r.What, r.Rule, r.Asks, r.ExpiresMS = Asked, name(p.Rule), p.Digest(t.run, f.Key), p.ExpiresMS
 		r.Args, r.Bound, r.Schema = name(p.Args), name(p.Bound), name(p.Schema)
 	case *schema.Verdict:
-		t.verdicts[f.Key] = verdict{*p, f.Seq}
+		t.verdicts[f.Key] = verdict{*p, f.Seq, f.Time}
 		r.What, r.Decision, r.By, r.Why, r.Asks = Verdict, name(p.Decision), name(p.By), reason(p.Why), name(p.Digest)
 		if p.Args != "" {
 			r.Args = digest(string(p.Args))

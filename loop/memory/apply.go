@@ -49,7 +49,7 @@ func decode(f schema.Fact) (schema.Encodable, error) {
 	case schema.KindSay:
 		return decodeSay(f)
 	case schema.KindTurn:
-		return decodeInto(f, new(schema.Turn))
+		return decodeTurn(f)
 	case schema.KindAsk:
 		return decodeInto(f, new(schema.Ask))
 	case schema.KindVerdict:
@@ -108,6 +108,15 @@ func decodeVerdict(f schema.Fact) (schema.Encodable, error) {
 	}
 	v.Why = schema.CleanText(v.Why)
 	return v, nil
+}
+
+func decodeTurn(f schema.Fact) (schema.Encodable, error) {
+	t := new(schema.Turn)
+	if err := schema.Decode(f.Data, t); err != nil {
+		return nil, err
+	}
+	t.N = f.Key.N // as for a result, the subject decides
+	return t, nil
 }
 
 func decodeFold(f schema.Fact) (schema.Encodable, error) {

@@ -136,3 +136,16 @@ func TestPending(t *testing.T) {
 		}
 	}
 }
+
+// The subject decides which turn it is: what is asked, sent and answered about its calls goes by that number.
+func TestTurnThatNamesAnother(t *testing.T) {
+	t.Parallel()
+	data, err := schema.Encode(&schema.Turn{N: 77})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := memory.New()
+	if err := m.Apply(schema.Fact{Run: "r", Key: schema.TurnKey(1), Data: data}); err != nil || m.Turn(1).N != 1 {
+		t.Errorf("%+v, %v", m.Turn(1), err)
+	}
+}

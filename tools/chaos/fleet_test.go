@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -83,11 +84,14 @@ func (f *fleet) start(role string, env ...string) *harness.Kept {
 	return harness.Keep(f.t, harness.Command{Program: self, Dir: f.dir, Env: append(env, envRole+"="+role, envLeaks+"="+f.leaks)})
 }
 
-// end has everybody but the servers end, and checks that no process that ended by itself or was asked to, now or before, had goroutines left.
+// end has everybody but the servers end, and checks that nobody who ended without being killed, now or in the middle, had
+// goroutines left.
 func (f *fleet) end() {
+	var ending sync.WaitGroup
 	for _, p := range slices.Concat(f.workers, f.hosts) {
-		p.Stop(syscall.SIGTERM)
+		ending.Go(func() { p.Stop(syscall.SIGTERM) })
 	}
+	ending.Wait()
 	if leaks, err := os.ReadFile(f.leaks); err != nil || len(leaks) > 0 {
 		f.t.Errorf("goroutines are left: %s, %v", leaks, err)
 	}

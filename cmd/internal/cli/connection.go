@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -36,24 +39,40 @@ type Local struct {
 // Open opens the session of a command: the server of c with the workers that are there, or an embedded one with
 // fleet.
 func (l *Local) Open(ctx context.Context, app *App, fleet ...session.Member) (*session.Session, error) {
+	if err := l.oneServer(); err != nil {
+		return nil, err
+	}
 	return session.Open(ctx, session.Options{
 		URL: l.URL, Creds: l.Creds, Dir: l.Data, Prefix: l.Prefix, Instance: app.Instance,
 		Fleet: fleet, Logger: app.Log, Verbose: app.Verbose,
 	})
 }
 
+// oneServer refuses two servers.
+func (l *Local) oneServer() error {
+	if l.URL != "" && l.Data != "" {
+		return Usagef("--data %s is for an embedded server, and --nats or NATS_URL names another; leave one of them out", l.Data)
+	}
+	return nil
+}
+
 // Join is Open for a command that looks at what is there: where another process of this user runs a server on the
-// directory, it is that one.
+// directory, it is that one. A directory that is not there is a mistake.
 func (l *Local) Join(ctx context.Context, app *App, fleet ...session.Member) (*session.Session, error) {
 	if l.URL != "" || l.Data == "" {
 		return l.Open(ctx, app, fleet...)
+	}
+	if _, err := os.Stat(l.Data); errors.Is(err, fs.ErrNotExist) {
+		return nil, Usagef("--data: %w; the command that recorded there names the directory", err)
 	}
 	url, err := embedded.Address(l.Data)
 	if err != nil {
 		return nil, err
 	}
 	there := *l
-	there.URL = url
+	if url != "" {
+		there.URL, there.Data = url, ""
+	}
 	return there.Open(ctx, app, fleet...)
 }
 

@@ -70,7 +70,7 @@ func (s *Session) open(ctx context.Context, opts Options) (err error) {
 	}
 	if s.Bus, err = bus.Connect(ctx, cfg); err != nil {
 		if !own {
-			err = fmt.Errorf("%w; is a NATS server with JetStream running there? Without one named, an embedded one is used", err)
+			err = fmt.Errorf("%w; is a NATS server with JetStream running there? --nats or NATS_URL names it", err)
 		}
 		return err
 	}

@@ -1,17 +1,23 @@
 package view
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
 )
 
 const (
 	redraw   = 50 * time.Millisecond
 	maxPrint = 8 // lines that scroll up at once; the terminal must have room for them
+
+	drawWithin = 2 * time.Second // at the end, for the first frame
 )
 
 // live redraws what is under way below the lines that stay. It reads nothing from the terminal, so that Ctrl-C stays a
@@ -19,6 +25,7 @@ const (
 type live struct {
 	program *tea.Program
 	done    sync.WaitGroup
+	drawn   atomic.Bool // the first frame is on the terminal
 
 	mu      sync.Mutex
 	waiting []string // lines to print
@@ -27,9 +34,43 @@ type live struct {
 func startLive(out io.Writer, frame func(width, height int) string) *live {
 	l := &live{}
 	l.program = tea.NewProgram(&screen{live: l, frame: frame},
-		tea.WithInput(nil), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(30))
+		tea.WithInput(nil), tea.WithOutput(l.watch(out)), tea.WithoutSignalHandler(), tea.WithFPS(30))
 	l.done.Go(func() { _, _ = l.program.Run() }) // without a terminal there is nothing to show, and the run goes on
 	return l
+}
+
+// watch returns out such that drawn says when the first frame has been written. Before, bubbletea takes the whole height of
+// the terminal for its own: lines that it prints above that wipe out what stands there.
+func (l *live) watch(out io.Writer) io.Writer {
+	w := watchedWriter{out, &l.drawn}
+	if f, ok := out.(term.File); ok {
+		return watchedFile{w, f}
+	}
+	return w
+}
+
+type watchedWriter struct {
+	out   io.Writer
+	drawn *atomic.Bool
+}
+
+// watchedFile is a terminal to bubbletea, which asks it for its size.
+type watchedFile struct {
+	watchedWriter
+	file term.File
+}
+
+func (w watchedFile) Read(p []byte) (int, error) { return w.file.Read(p) }
+func (w watchedFile) Close() error               { return w.file.Close() }
+func (w watchedFile) Fd() uintptr                { return w.file.Fd() }
+
+// Write looks for what begins the first frame, and nothing else.
+func (w watchedWriter) Write(p []byte) (int, error) {
+	n, err := w.out.Write(p)
+	if bytes.Contains(p, []byte(ansi.SetModeBracketedPaste)) {
+		w.drawn.Store(true)
+	}
+	return n, err
 }
 
 // print shows lines that stay, in the order of the calls, with the next tick.
@@ -85,7 +126,7 @@ type screen struct {
 	frame         func(width, height int) string
 	width, height int
 	printing      bool
-	closing       bool
+	closing       time.Time // when the end was asked for; zero: it was not
 	last          string // what was drawn last
 }
 
@@ -103,14 +144,20 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case printed:
 		s.printing = false
 	case closing:
-		s.closing = true
+		s.closing = time.Now()
 	}
 	return s, tea.Batch(next, s.print())
 }
 
-// print starts the next print if none is under way. When all is printed and the end was asked for, it ends.
+// print starts the next print if none is under way. When all is printed and the end was asked for, it ends; so it does when no
+// frame comes.
 func (s *screen) print() tea.Cmd {
-	if s.printing {
+	switch {
+	case s.printing:
+		return nil
+	case !s.live.drawn.Load() && s.ends() && time.Since(s.closing) > drawWithin:
+		return tea.Quit
+	case !s.live.drawn.Load():
 		return nil
 	}
 	lines := s.live.take()
@@ -118,17 +165,19 @@ func (s *screen) print() tea.Cmd {
 	case len(lines) > 0:
 		s.printing = true
 		return tea.Sequence(tea.Println(strings.Join(lines, "\n")), func() tea.Msg { return printed{} })
-	case s.closing:
+	case s.ends():
 		return tea.Quit
 	}
 	return nil
 }
 
+func (s *screen) ends() bool { return !s.closing.IsZero() }
+
 // View returns what is redrawn. While lines are on their way up it stays, so that a turn does not vanish before its
 // lines are there.
 func (s *screen) View() tea.View {
 	switch {
-	case s.closing:
+	case s.ends():
 		s.last = ""
 	case !s.printing && !s.live.behind():
 		s.last = s.frame(s.width, s.height)

@@ -137,6 +137,22 @@ func TestLiveKeepsFinishedTurns(t *testing.T) {
 	}
 }
 
+// TestLivePrintsBelowWhatIsThere: lines that stay wait for the first frame. Printed before, they take the place of what stands
+// on the terminal: bubbletea then counts on a frame of the terminal's whole height.
+func TestLivePrintsBelowWhatIsThere(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		var out bytes.Buffer
+		v := New(Config{Out: &out, Format: Live})
+		v.Print("early")
+		v.Close()
+		frame, line := strings.Index(out.String(), ansi.SetModeBracketedPaste), strings.Index(out.String(), "early")
+		if frame < 0 || line < frame {
+			t.Fatalf("the first frame is at %d, the line at %d of %q", frame, line, out.String())
+		}
+	}
+}
+
 // TestLiveComesBackAfterAQuestion: whoever is asked at the terminal sees the rest of the turn as plain lines, and the next one live.
 func TestLiveComesBackAfterAQuestion(t *testing.T) {
 	t.Parallel()

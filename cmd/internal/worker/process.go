@@ -55,6 +55,9 @@ func (p *Process) workUntil(ctx context.Context, app *cli.App, queues []bus.Work
 		go alive.watch(cancel, b)
 	} else {
 		announce(app, queues)
+		app.SaySignals(func(string) {
+			fmt.Fprintf(app.Err, "\ntaking no more calls; what runs may finish within %v, and once more ends at once\n", p.Drain)
+		})
 	}
 	return p.serve(ctx, b, queues)
 }
