@@ -17,6 +17,8 @@ var (
 	ackTerm     = []byte("+TERM")
 )
 
+const ackPrefix = "$JS.ACK." // of where a delivery is acknowledged
+
 func nakAfter(d time.Duration) []byte {
 	if d <= 0 {
 		return []byte("-NAK")
@@ -64,6 +66,7 @@ func (b *Bus) flushAcks() error {
 // origin is what a delivered message's ack subject says about it.
 type origin struct {
 	seq      uint64 // stream sequence
+	order    uint64 // which of its consumer's deliveries it is, from 1
 	delivery uint64 // from 1
 	stored   time.Time
 }
@@ -75,14 +78,15 @@ func parseOrigin(m *nats.Msg) (origin, error) {
 	if len(t) >= 11 {
 		t = t[2:] // domain and account
 	}
-	if len(t) < 9 || !strings.HasPrefix(m.Reply, "$JS.ACK.") {
+	if len(t) < 9 || !strings.HasPrefix(m.Reply, ackPrefix) {
 		return origin{}, fmt.Errorf("reply subject %q is not a delivery's", m.Reply)
 	}
 	delivery, err1 := strconv.ParseUint(t[4], 10, 64)
 	seq, err2 := strconv.ParseUint(t[5], 10, 64)
-	ns, err3 := strconv.ParseInt(t[7], 10, 64)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	order, err3 := strconv.ParseUint(t[6], 10, 64)
+	ns, err4 := strconv.ParseInt(t[7], 10, 64)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return origin{}, fmt.Errorf("reply subject %q: %w", m.Reply, err)
 	}
-	return origin{seq: seq, delivery: delivery, stored: time.Unix(0, ns)}, nil
+	return origin{seq: seq, order: order, delivery: delivery, stored: time.Unix(0, ns)}, nil
 }

@@ -27,11 +27,11 @@ type stored struct {
 }
 
 func storedOf(m *nats.Msg) (s stored, err error) {
-	s.subject, s.data = m.Header.Get("Nats-Subject"), m.Data
-	if s.seq, err = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64); err != nil {
+	s.subject, s.data = stamp(m, "Nats-Subject"), m.Data
+	if s.seq, err = strconv.ParseUint(stamp(m, headerSequence), 10, 64); err != nil {
 		return s, fmt.Errorf("stored message of %s: sequence: %w", s.subject, err)
 	}
-	if s.at, err = time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp")); err != nil {
+	if s.at, err = time.Parse(time.RFC3339Nano, stamp(m, "Nats-Time-Stamp")); err != nil {
 		return s, fmt.Errorf("stored message %d of %s: time: %w", s.seq, s.subject, err)
 	}
 	return s, nil

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/jetcrew/jetcrew/schema"
@@ -129,24 +130,30 @@ func (c *Catalog) follow(ctx context.Context) {
 
 // read applies entries until something breaks.
 func (c *Catalog) read(ctx context.Context) error {
-	cons, err := c.consumer(ctx)
+	r, err := c.bus.listen(ctx)
 	if err != nil {
 		return err
 	}
-	msgs, err := cons.Messages(jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(3*time.Second))
-	if err != nil {
+	defer r.end()
+	if err := c.consumer(ctx, r.sub.Subject); err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, msgs.Stop)()
-	defer msgs.Stop()
 	c.readingSince(time.Now())
 	defer c.readingSince(time.Time{})
-	for {
-		m, err := msgs.Next()
+	for order := uint64(1); ; {
+		m, err := r.next()
 		if err != nil {
 			return err
 		}
-		c.apply(m)
+		o, err := parseOrigin(m)
+		if err != nil {
+			continue // a heartbeat
+		}
+		if o.order != order {
+			return errSkipped
+		}
+		c.apply(m, o.seq)
+		order++
 	}
 }
 
@@ -160,42 +167,47 @@ func (c *Catalog) readingSince(t time.Time) {
 // each, and a stream takes 1,000.
 const catalogIdle = 30 * time.Second
 
-// consumer reads on after the last revision, or everything when there is none or the bucket was made anew.
-func (c *Catalog) consumer(ctx context.Context) (jetstream.Consumer, error) {
+// consumer has the entries sent to subject: those after the last revision, or everything when there is none or the bucket
+// was made anew.
+func (c *Catalog) consumer(ctx context.Context, subject string) error {
 	s, err := c.bus.js.Stream(ctx, c.bus.names.catalogStream())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.mu.Lock()
 	last := c.last
 	c.mu.Unlock()
-	cfg := jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, InactiveThreshold: catalogIdle}
+	cfg := jetstream.ConsumerConfig{
+		DeliverSubject: subject, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, AckPolicy: jetstream.AckNonePolicy,
+		FilterSubject: c.bus.names.catalogKey(">"), IdleHeartbeat: readerHeartbeat, InactiveThreshold: catalogIdle, MemoryStorage: true, Replicas: 1,
+	}
 	if last > 0 && s.CachedInfo().State.LastSeq >= last {
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, last+1
 	}
-	return s.OrderedConsumer(ctx, cfg)
+	_, err = s.CreatePushConsumer(ctx, cfg)
+	return err
 }
 
-func (c *Catalog) apply(m jetstream.Msg) {
-	key, ok := strings.CutPrefix(m.Subject(), c.bus.names.catalogKey(""))
-	meta, err := m.Metadata()
-	if !ok || err != nil {
+// apply takes the entry m, revision seq of the bucket.
+func (c *Catalog) apply(m *nats.Msg, seq uint64) {
+	key, ok := strings.CutPrefix(m.Subject, c.bus.names.catalogKey(""))
+	if !ok {
 		return
 	}
-	withdrawn := m.Headers().Get("KV-Operation") != ""
-	gone := withdrawn || m.Headers().Get("Nats-Marker-Reason") != ""
+	withdrawn := m.Header.Get("KV-Operation") != ""
+	gone := withdrawn || m.Header.Get("Nats-Marker-Reason") != ""
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last = meta.Sequence.Stream
+	c.last = seq
 	if set, ok := strings.CutPrefix(key, "tools."); ok {
-		c.applySet(set, m.Data(), gone)
+		c.applySet(set, m.Data, gone)
 		return
 	}
 	if gone {
 		c.leave(key, !withdrawn)
 		return
 	}
-	c.applyWorker(key, m.Data())
+	c.applyWorker(key, m.Data)
 }
 
 func (c *Catalog) applySet(key string, data []byte, gone bool) {

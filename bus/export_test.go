@@ -25,6 +25,11 @@ func (b *Bus) Glimpse(ctx context.Context, run string, key schema.Key) ([]byte, 
 	return facts[0].Data, nil
 }
 
+// Pages reads the facts that a filter matches page by page.
+func (b *Bus) Pages(ctx context.Context, filter string) ([]schema.Fact, error) {
+	return b.pages(ctx, filter)
+}
+
 // Buffer limits how many live messages of a run, which is watched, may wait for their reader.
 func (b *Bus) Buffer(run string, limit int) error {
 	f, err := b.join(run)

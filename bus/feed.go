@@ -103,7 +103,7 @@ func (f *feed) hear(m *nats.Msg) {
 	if err != nil {
 		return // a stranger's subject: it is no fact
 	}
-	stored := m.Header.Get(headerSequence)
+	stored := stamp(m, headerSequence)
 	if stored == "" {
 		return // no stream sent it. Who forges the header too is kept out by permissions
 	}
@@ -116,7 +116,7 @@ func (f *feed) hear(m *nats.Msg) {
 		return
 	}
 	fact.Seq, _ = strconv.ParseUint(stored, 10, 64) // 0 when a stranger sent it
-	if at, err := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp")); err == nil {
+	if at, err := time.Parse(time.RFC3339Nano, stamp(m, "Nats-Time-Stamp")); err == nil {
 		fact.Time = at
 	}
 	if err := f.bus.referredFact(f.bus.life, &fact); err != nil {

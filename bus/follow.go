@@ -42,7 +42,7 @@ type follower struct {
 }
 
 func (f *follower) hear(m *nats.Msg) {
-	seq, err := strconv.ParseUint(m.Header.Get(headerSequence), 10, 64)
+	seq, err := strconv.ParseUint(stamp(m, headerSequence), 10, 64)
 	if err != nil {
 		return // no stream sent it
 	}

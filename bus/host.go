@@ -266,7 +266,7 @@ func (e *errand) work(ctx context.Context) {
 	e.run.Slot = next // whoever takes the run in the meantime has it
 	taken := e.take(tracing.Extract(ctx, e.msg.Header))
 	if taken.Act == schema.TakenParked {
-		e.park(taken, slot)
+		e.park(ctx, taken, slot)
 		return
 	}
 	e.settle(taken)
@@ -291,11 +291,9 @@ func (e *errand) settle(t schema.Taken) {
 	case schema.TakenDone:
 		e.ack()
 	case schema.TakenBusy:
-		if t.After == 0 && e.held() && e.bus.Wake(e.run.Run) == nil {
-			e.reply(ackDone) // another message, since owners of the same one count as lost
-			return
+		if t.After > 0 || !e.handOn() {
+			e.nak(t.After)
 		}
-		e.nak(t.After)
 	case schema.TakenCannot:
 		level := slog.LevelInfo // another process may be able to
 		if e.run.Delivery > othersMay {
@@ -308,4 +306,13 @@ func (e *errand) settle(t schema.Taken) {
 	default:
 		e.bus.log.Info("run left to another owner", "run", e.run.Run, "reason", t.Reason)
 	}
+}
+
+// handOn has another message bring the run, since owners of the same one count as lost. It returns false when it could not.
+func (e *errand) handOn() bool {
+	if !e.held() || e.bus.Wake(e.run.Run) != nil {
+		return false
+	}
+	e.reply(ackDone)
+	return true
 }

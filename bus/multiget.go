@@ -85,11 +85,13 @@ func (b *Bus) directGet(ctx context.Context, stream string, request map[string]a
 			return p, fmt.Errorf("read facts: %w", nats.ErrTimeout)
 		case m := <-msgs:
 			silence.Reset(publishTimeout)
-			switch status := m.Header.Get("Status"); status {
-			case "":
-				p.more = m.Header.Get("Nats-Num-Pending") != "0"
-				p.last, _ = strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
+			if seq := stamp(m, headerSequence); seq != "" { // a stored message, whatever status it may bring
+				p.more = stamp(m, "Nats-Num-Pending") != "0"
+				p.last, _ = strconv.ParseUint(seq, 10, 64)
 				take(m)
+				continue
+			}
+			switch status := m.Header.Get("Status"); status {
 			case "204", "404": // the end; nothing
 				return p, nil
 			case "413":
@@ -101,11 +103,21 @@ func (b *Bus) directGet(ctx context.Context, stream string, request map[string]a
 	}
 }
 
+// stamp returns what the server says of a message that it hands out of a stream. It writes that behind the headers which
+// the message was stored with, and those may have the same name.
+func stamp(m *nats.Msg, header string) string {
+	values := m.Header[header]
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
+
 // appendFact adds the fact that a stored message holds. What strangers have put among the facts is left out.
 func (b *Bus) appendFact(facts []schema.Fact, m *nats.Msg) []schema.Fact {
-	subject := m.Header.Get("Nats-Subject")
-	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
-	at, timeErr := time.Parse(time.RFC3339Nano, m.Header.Get("Nats-Time-Stamp"))
+	subject := stamp(m, "Nats-Subject")
+	seq, err := strconv.ParseUint(stamp(m, headerSequence), 10, 64)
+	at, timeErr := time.Parse(time.RFC3339Nano, stamp(m, "Nats-Time-Stamp"))
 	f, factErr := b.fact(subject, "run", m.Data, seq, at)
 	if err := errors.Join(err, timeErr, factErr); err != nil {
 		b.log.Warn("stranger among the facts", "subject", subject, "error", err)

@@ -181,6 +181,48 @@ func TestOneLease(t *testing.T) {
 	}
 }
 
+// A stream of timers that is away for a while costs time, and no run: nobody was lost over it.
+func TestParkWithoutTimers(t *testing.T) {
+	bustest.Virtual(t, func(t *testing.T, srv *bustest.Servers) {
+		f, b, js := stranger(t, srv), connect(t, srv), streams(t, srv)
+		hosted(t, b, bus.Hosting{Slots: 1, Host: (&company{keep: time.Hour}).host(t, b)})
+		run := start(t, b, "a", `{"task":"go","keep":true}`)
+		waitFact(t, b, run, schema.AnswerKey(1))
+		bustest.Eventually(t, "the run is parked", func() bool { return f.left() == 0 })
+		if err := js.DeleteStream(t.Context(), "JC_TIMER"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.SayTo(t.Context(), run, "are you there?"); err != nil {
+			t.Fatal(err)
+		}
+		waitFact(t, b, run, schema.AnswerKey(2))
+		time.Sleep(3 * time.Minute)
+		for _, cfg := range bus.Streams(bus.DefaultPrefix, 1) {
+			if cfg.Name != "JC_TIMER" {
+				continue
+			}
+			if _, err := js.CreateStream(t.Context(), cfg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		bustest.Eventually(t, "the run is parked", func() bool { return f.left() == 0 })
+		if _, err := b.SayTo(t.Context(), run, "still there?"); err != nil {
+			t.Fatal(err)
+		}
+		waitFact(t, b, run, schema.AnswerKey(3))
+		facts, err := b.Facts(t.Context(), run, 0, schema.KindCtl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fact := range facts {
+			var c schema.Ctl
+			if err := schema.Decode(fact.Data, &c); err != nil || c.Act != schema.CtlOwn {
+				t.Errorf("%s: %+v, %v", fact.Key, c, err)
+			}
+		}
+	})
+}
+
 // TestWokenInTheFarFuture: a run that waits for a question which never expires is parked like any other.
 func TestWokenInTheFarFuture(t *testing.T) {
 	t.Parallel()

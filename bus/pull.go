@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -195,8 +196,10 @@ func (p *puller) take(m *nats.Msg) bool {
 	return true
 }
 
-// isDelivery tells a message of the stream from a status.
-func isDelivery(m *nats.Msg) bool { return m.Header.Get("Status") == "" || len(m.Data) > 0 }
+// isDelivery tells a message of the stream, whatever status it may bring, from a status of the server's.
+func isDelivery(m *nats.Msg) bool {
+	return m.Header.Get("Status") == "" || len(m.Data) > 0 || strings.HasPrefix(m.Reply, ackPrefix)
+}
 
 // end ends the subscription and calls back for each delivery that was on its way. The server has processed the end of
 // our interest before one is given back, so it cannot come to this process again.

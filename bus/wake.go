@@ -115,32 +115,18 @@ func (b *Bus) forward(ctx context.Context, stream string, cfg jetstream.Consumer
 		return err
 	}
 	*last = max(*last, cons.CachedInfo().AckFloor.Stream, 1)
-	msgs, err := cons.Messages(jetstream.PullMaxMessages(wakesAtOnce), jetstream.PullExpiry(10*time.Second), jetstream.PullHeartbeat(3*time.Second))
-	if err != nil {
-		return err
-	}
-	defer context.AfterFunc(ctx, msgs.Stop)()
-	defer msgs.Stop()
-	for {
-		m, err := msgs.Next()
-		if err != nil {
-			return err
-		}
+	return b.received(ctx, stream, cfg.Durable, wakesAtOnce, func(m *nats.Msg, o origin) error {
 		if run, ok := b.wakes(m); ok {
 			if err := b.Wake(run); err != nil {
 				return err // the message comes again
 			}
 		}
-		if run, rest, _ := b.names.cutRun(m.Subject(), "run"); strings.HasPrefix(rest, string(schema.KindCtl)) && isStop(m.Data()) {
+		if run, rest, _ := b.names.cutRun(m.Subject, "run"); strings.HasPrefix(rest, string(schema.KindCtl)) && isStop(m.Data) {
 			b.stopChildren(ctx, run)
 		}
-		if err := m.Ack(); err != nil {
-			return err
-		}
-		if meta, err := m.Metadata(); err == nil {
-			*last = max(*last, meta.Sequence.Stream)
-		}
-	}
+		*last = max(*last, o.seq)
+		return b.nc.Publish(m.Reply, ackDone)
+	})
 }
 
 // stopChildren stops the runs that a stopped run waits for. The run's owner does that too, but the run may be parked and
@@ -156,11 +142,11 @@ func (b *Bus) stopChildren(ctx context.Context, run string) {
 const wakesAtOnce = 64 // messages that one orchestrator holds
 
 // wakes returns the run that a message wakes. Facts that a run's own owner writes wake nobody.
-func (b *Bus) wakes(m jetstream.Msg) (run string, ok bool) {
-	if run, ok := strings.CutPrefix(m.Subject(), b.names.timerDue("")); ok {
+func (b *Bus) wakes(m *nats.Msg) (run string, ok bool) {
+	if run, ok := strings.CutPrefix(m.Subject, b.names.timerDue("")); ok {
 		return run, schema.ValidID(run)
 	}
-	f, err := b.fact(m.Subject(), "run", m.Data(), 0, time.Time{})
+	f, err := b.fact(m.Subject, "run", m.Data, 0, time.Time{})
 	if err != nil || !schema.ValidID(f.Run) {
 		return "", false // a stranger's
 	}
@@ -178,18 +164,20 @@ func (b *Bus) wakes(m jetstream.Msg) (run string, ok bool) {
 // park gives the message of a run away that waits for others. First it is made sure that the run is woken in time,
 // then the message and the run's place go, and then the leader is asked whether what the run waits for has come
 // meanwhile: a wake-up that came before was given back.
-func (e *errand) park(t schema.Taken, slot *entry) {
+func (e *errand) park(ctx context.Context, t schema.Taken, slot *entry) {
 	b := e.bus
 	if !t.At.IsZero() {
-		if err := b.wakeAt(e.run.Run, t.At); err != nil {
+		if err := e.setTimer(ctx, t.At); err != nil {
 			b.log.Warn("run not parked, it comes again", "run", e.run.Run, "error", err)
-			e.nak(ownedDelay())
+			if !e.handOn() {
+				e.nak(ownedDelay())
+			}
 			return
 		}
 	}
 	e.reply(ackDone)
 	b.table.drop(slot)
-	ctx, cancel := context.WithTimeout(b.life, writeTimeout)
+	ctx, cancel := context.WithTimeout(b.life, writeTimeout) // another one: the message is gone, whatever becomes of the host
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		come, err := b.anyCome(ctx, e.run.Run, t.Await)
@@ -202,6 +190,19 @@ func (e *errand) park(t schema.Taken, slot *entry) {
 		case b.hopeless(err) || backoff(ctx, attempt) != nil:
 			b.log.Warn("parked run not looked at again", "run", e.run.Run, "error", err)
 			return
+		}
+	}
+}
+
+// setTimer has the run woken at a time. The stream of timers may be away for a moment, as after the loss of the node that
+// led it: as long as this process works on runs, it keeps this one.
+func (e *errand) setTimer(ctx context.Context, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		err := e.bus.wakeAt(e.run.Run, at)
+		if err == nil || e.bus.hopeless(err) || backoff(ctx, attempt) != nil {
+			return err
 		}
 	}
 }
