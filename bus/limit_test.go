@@ -96,10 +96,8 @@ func TestLimitIsAgreed(t *testing.T) {
 	}
 	for i, limit := range []int{2, 0} {
 		serve(t, connect(t, srv), w(limit))
+		bustest.Eventually(t, "the queue has its limit", func() bool { has, known, _ := b.LimitOf(t.Context(), "test"); return known && has == 2 })
 		bustest.Eventually(t, "it is served", func() bool { return f.consumerNumber("test", "num_waiting") == i+1 })
-		if has, known, err := b.LimitOf(t.Context(), "test"); !known || has != 2 || err != nil {
-			t.Errorf("limit %d, %t, %v", has, known, err)
-		}
 	}
 	err := b.Serve(t.Context(), w(3))
 	var differ *bus.LimitError

@@ -167,9 +167,9 @@ func TestB07RetryDelayGrows(t *testing.T) {
 func TestParseOrigin(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[string]origin{
-		"$JS.ACK.JC_WORK.files.2.77.9.1700000000000000001.5":           {seq: 77, delivery: 2, stored: time.Unix(0, 1700000000000000001)},
-		"$JS.ACK.hub.ACC.JC_WORK.files.3.78.9.1700000000000000001.5":   {seq: 78, delivery: 3, stored: time.Unix(0, 1700000000000000001)},
-		"$JS.ACK._.ACC.JC_WORK.files.3.78.9.1700000000000000001.5.rnd": {seq: 78, delivery: 3, stored: time.Unix(0, 1700000000000000001)},
+		"$JS.ACK.JC_WORK.files.2.77.9.1700000000000000001.5":           {seq: 77, order: 9, delivery: 2, stored: time.Unix(0, 1700000000000000001)},
+		"$JS.ACK.hub.ACC.JC_WORK.files.3.78.9.1700000000000000001.5":   {seq: 78, order: 9, delivery: 3, stored: time.Unix(0, 1700000000000000001)},
+		"$JS.ACK._.ACC.JC_WORK.files.3.78.9.1700000000000000001.5.rnd": {seq: 78, order: 9, delivery: 3, stored: time.Unix(0, 1700000000000000001)},
 	} {
 		if got, err := parseOrigin(&nats.Msg{Reply: reply}); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", reply, got, err)
