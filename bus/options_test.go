@@ -1,7 +1,6 @@
 package bus_test
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 
@@ -26,7 +25,9 @@ func TestOwnHandlers(t *testing.T) {
 func TestBreakThatNobodyHasHeardOf(t *testing.T) {
 	t.Parallel()
 	srv, open := newRestartable(t), make(chan struct{})
-	b := connect(t, srv.at(), func(c *bus.Config) { c.Logger = slog.New(held{slog.DiscardHandler, "bus disconnected", open}) })
+	b := connect(t, srv.at(), func(c *bus.Config) {
+		c.Logger = slog.New(onLine{slog.DiscardHandler, "bus disconnected", func() { <-open }})
+	})
 	srv.restart(func() { bustest.Eventually(t, "the server is missed", func() bool { return !b.Connected() }) })
 	bustest.Eventually(t, "the server is back", b.Connected)
 	if b.Unbroken() {
@@ -34,20 +35,4 @@ func TestBreakThatNobodyHasHeardOf(t *testing.T) {
 	}
 	close(open)
 	bustest.Eventually(t, "the bus knows that the server is back", b.Unbroken)
-}
-
-// held keeps whoever logs a line waiting.
-type held struct {
-	slog.Handler
-	line string
-	open chan struct{}
-}
-
-func (held) Enabled(context.Context, slog.Level) bool { return true }
-
-func (l held) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == l.line {
-		<-l.open
-	}
-	return nil
 }

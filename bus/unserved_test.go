@@ -103,7 +103,7 @@ func TestAgentThatHasBegun(t *testing.T) {
 	srv := server(t)
 	refused := make(chan struct{}, 8)
 	b := connect(t, srv, func(c *bus.Config) {
-		c.Logger = slog.New(told{slog.DiscardHandler, "nobody serves an agent whose call has begun", refused})
+		c.Logger = slog.New(onLine{slog.DiscardHandler, "nobody serves an agent whose call has begun", func() { refused <- struct{}{} }})
 	})
 	b.LookFor(100 * time.Millisecond)
 	c := &schema.Call{Run: schema.NewID(), Turn: 1, Tool: "stranger", Args: `{"task":"go"}`}
@@ -131,18 +131,18 @@ func TestAgentThatHasBegun(t *testing.T) {
 	}
 }
 
-// told tells when a line is logged.
-type told struct {
+// onLine does something when a line is logged, before whoever logs it goes on.
+type onLine struct {
 	slog.Handler
 	line string
-	news chan struct{}
+	do   func()
 }
 
-func (told) Enabled(context.Context, slog.Level) bool { return true }
+func (onLine) Enabled(context.Context, slog.Level) bool { return true }
 
-func (l told) Handle(_ context.Context, r slog.Record) error {
+func (l onLine) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == l.line {
-		l.news <- struct{}{}
+		l.do()
 	}
 	return nil
 }
