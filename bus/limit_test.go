@@ -96,8 +96,8 @@ func TestLimitIsAgreed(t *testing.T) {
 	}
 	for i, limit := range []int{2, 0} {
 		serve(t, connect(t, srv), w(limit))
+		bustest.Eventually(t, "it is served", func() bool { return len(b.Catalog().Workers()) == i+1 }) // each is announced when it knows the limit
 		bustest.Eventually(t, "the queue has its limit", func() bool { has, known, _ := b.LimitOf(t.Context(), "test"); return known && has == 2 })
-		bustest.Eventually(t, "it is served", func() bool { return f.consumerNumber("test", "num_waiting") == i+1 })
 	}
 	err := b.Serve(t.Context(), w(3))
 	var differ *bus.LimitError
